@@ -193,6 +193,10 @@ class HeapGrowth:
         """Return the living tensors that were born in the window, but for its newest steps."""
         return _alive(self._born[1 : self._settled + 1])
 
+    def newest(self) -> list[Any]:
+        """Return the living tensors that were born in the window's newest steps."""
+        return _alive(self._born[self._settled + 1 :])
+
     def are_recent(self, survivors: list[Any]) -> bool:
         """Say whether none of these was born in the first half of the steps that count."""
         half = self._steps[0] + self.survivors_span_steps / 2

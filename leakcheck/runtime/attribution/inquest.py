@@ -24,6 +24,7 @@ from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.linked import links_of
 from leakcheck.runtime.attribution.probes import traced_steps
+from leakcheck.runtime.attribution.remade import Remade
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
 from leakcheck.runtime.attribution.sources import Sources
@@ -86,7 +87,8 @@ class Inquest:
     """Finds leads and notices in the heap as it is at one moment.
 
     `growing`: the resources that were measured to grow, and how much a step; `apart_steps`: how far
-    apart additions come, as far as is known; `recompiled`: what torch.compile made again meanwhile.
+    apart additions come, as far as is known; `recompiled`: what torch.compile made again meanwhile;
+    `remade`: what an earlier window saw made anew, as it was at each look of this one.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Inquest:
         growing: Mapping[str, float],
         apart_steps: float,
         recompiled: Recompilation | None = None,
+        remade: Mapping[Holder, Remade] | None = None,
     ) -> None:
         self.leads: list[Lead] = []
         self._weak: list[Lead] = []  # of weak references, or held by who knows what: told if alone
@@ -106,6 +109,8 @@ class Inquest:
         self.renewed = False  # tensors of past steps are released, and as many made anew
         self._rates, self._apart_steps = growing, apart_steps
         self._recompiled = recompiled
+        self._remade = remade or {}
+        self.remade: dict[Holder, Way] = {}  # by holder: what each step makes anew, maybe longer
         self._tensors_per_step = growing.get("tensors", 0.0)  # 0 if their number does not grow
         self._made: dict[int, int] = {}  # how many more objects there are of each type, by its id
         self._turnover = False  # many more tensors survive than their number grew by
@@ -149,6 +154,8 @@ class Inquest:
             self._graph_lead(group)
         del groups
         self._tensor_leads(explained)
+        if self.tensors_are_released():
+            self._remade_leads()
         for grower in self._growers:
             self._container_lead(grower)
         if not self.leads and not self.filling.notices and self._gains_bytes():
@@ -224,13 +231,21 @@ class Inquest:
     def _note_lengthened(self, found: Retention) -> None:
         """Note a container that each step makes anew, with all that was in it and more."""
         at, container = found.rebound_at, found.remade
-        if at is None or not self.sources.lengthens(frames.shown(at.path), at.line):
+        known = self._remade.get(found.told.holder)
+        gained = known.gained if known is not None else 0
+        length = objects.length_of(container)
+        if at is not None and self.sources.lengthens(frames.shown(at.path), at.line):
+            found.lines = Counter({at: 1})
+            gained = min(length, self._growth.steps)
+        elif gained:
+            found.lines = self._credits.of(known, found)
+        if not gained:
+            if found.way_to_remade is not None:
+                self.remade[found.told.holder] = found.way_to_remade
             found.remade = None
             return
-        found.grower, found.lines = container, Counter({at: 1})
+        found.grower = container
         found.fixed.discard(id(container))
-        length = objects.length_of(container)
-        gained = min(length, self._growth.steps)
         self.grown[found.told.holder] = Grown(found.way_to_remade, length, gained)
 
     def _graph_lead(self, group: Keepers) -> None:
@@ -263,17 +278,23 @@ class Inquest:
             )
         )
 
+    def _remade_leads(self) -> None:
+        """Find containers that are made anew in each step with copies of all that was in them."""
+        for tensors in _alike(self._growth.newest())[:MOST_LEADS]:
+            middle = tensors[len(tensors) // 2]
+            found = self._follow(middle)
+            if found.remade is not None and found.grows:
+                per_step = self.grown[found.told.holder].gained / self._growth.steps
+                weight = per_step * weigh_each(tensors[:MOST_WEIGHED]).in_bytes
+                self.leads.append(self._lead("tensor", describe(middle), found, per_step, weight))
+
     def _tensor_leads(self, explained: set[int]) -> None:
-        alike: dict[tuple[str, str, int], list[Any]] = {}
         survivors = self._growth.survivors()
         explained |= seen_through_views(survivors)
         survivors = [each for each in survivors if id(each) not in explained]
-        for tensor in survivors:  # batches may differ in length
-            alike.setdefault((name_of(type(tensor)), *form_of(tensor)), []).append(tensor)
         gained = self._tensors_per_step * self._growth.survivors_span_steps
         self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
-        ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
-        for _, tensors in ranked[:MOST_LEADS]:
+        for tensors in _alike(survivors)[:MOST_LEADS]:
             for left in reversed(range(MOST_HOLDERS)):
                 if tensors:
                     tensors = self._tensor_lead(tensors, last=not left)
@@ -292,6 +313,9 @@ class Inquest:
             self.renewed = True
         elif len(mine) >= FEWEST_TENSORS:
             per_step = len(mine) / self._growth.survivors_span_steps
+            if found.remade is not None:  # each is younger than a step
+                gained = self.grown[found.told.holder].gained / self._growth.steps
+                per_step = min(per_step, gained)
             each_bytes = weigh_each(mine[:MOST_WEIGHED]).in_bytes
             weight = per_step * each_bytes
             if found.retained_bytes:
@@ -432,3 +456,11 @@ class Inquest:
             if lines := self._credits.culprit(resource, expected):
                 return lines
         return Counter()
+
+
+def _alike(tensors: list[Any]) -> list[list[Any]]:
+    """Return tensors by class, data type and dimensions, the most first."""
+    alike: dict[tuple[str, str, int], list[Any]] = {}
+    for tensor in tensors:  # batches may differ in length
+        alike.setdefault((name_of(type(tensor)), *form_of(tensor)), []).append(tensor)
+    return sorted(alike.values(), key=len, reverse=True)

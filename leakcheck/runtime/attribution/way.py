@@ -56,10 +56,12 @@ class Way:
 
     def length(self) -> int | None:
         """Return the length of the container that it leads to now, None if it leads to none."""
-        things = list(_rooted(self.root, self.module))
-        for edge in self.edges:
-            things = [inner for thing in things for inner in _follow(edge, thing)]
-        return _length_of(things)
+        return _length_of(self._ends())
+
+    def content(self) -> Any:
+        """Return the container that it leads to now, to be dropped soon; None for none."""
+        things = self._ends()
+        return things[0] if len(things) == 1 else None
 
     def length_at_end(self) -> int | None:
         """Return the length once the steps are over, 0 if the holder lives and holds it no more.
@@ -74,6 +76,12 @@ class Way:
             if not things or things[0] is None:
                 return 0
         return _length_of(things)
+
+    def _ends(self) -> list[Any]:
+        things = list(_rooted(self.root, self.module))
+        for edge in self.edges:
+            things = [inner for thing in things for inner in _follow(edge, thing)]
+        return things
 
     def _first(self) -> list[Any]:
         first = self.first() if self.first is not None else None

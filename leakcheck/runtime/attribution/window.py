@@ -23,9 +23,11 @@ from leakcheck.runtime.attribution import exits, probes
 from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.attribution.inquest import Grown, Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
+from leakcheck.runtime.attribution.remade import Remade
 from leakcheck.runtime.attribution.resources import as_counted
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
+from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
 from leakcheck.runtime.readings import compiled
@@ -50,7 +52,7 @@ class Window:
     the step of one more look at the heap, after which nothing that is born counts. Of a heap that
     is very large there are fewer looks.
     `traced_steps`: only so many are traced after each `apart_steps`, where additions are known to
-    come in them; 0 for all.
+    come in them; 0 for all. `remade`: what an earlier window saw made anew in each step.
     """
 
     def __init__(
@@ -59,10 +61,13 @@ class Window:
         apart_steps: float = 0.0,
         last_look: int = 0,
         traced_steps: int = 0,
+        remade: Mapping[Holder, Way] | None = None,
     ) -> None:
         self._growing = growing or {}
         self._apart_steps = apart_steps
         self._looks = (*_looks(apart_steps), last_look)
+        self._remade = {holder: Remade(way) for holder, way in (remade or {}).items()}
+        self.remade: Mapping[Holder, Way] = {}  # by holder: what each step makes anew
         self._traced_steps = traced_steps or math.inf
         self._tracer = LineTracer()
         self._compiled = compiled.times_compiled()
@@ -94,11 +99,14 @@ class Window:
         with unobserved(), closing(self._heap()) as heap:
             self._growth.look(0, heap)
             objects_seen = len(heap)
+        self._look_at_remade()
         self._note_look(began_s, objects_seen)
         self._mark()
         if self._tracer.start():
             exits.watch(self._tracer)
             self._watch()
+            for each in self._remade.values():
+                self._tracer.watch(str(id(each)), each.length)
 
     def step(self) -> None:
         """Note a step boundary; at a few of them the heap is looked at (60-100 ms)."""
@@ -115,6 +123,7 @@ class Window:
             began_s = thread_time()
             self._tracer.settle()
             objects_seen = self._probe()
+            self._look_at_remade()
             self._tracer.resume()
             self._note_look(began_s, objects_seen)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
@@ -157,8 +166,10 @@ class Window:
 
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         self._growth.look(self._step, heap)
+        self._look_at_remade()
         again = compiled.recompilation(self._compiled, compiled.times_compiled(), self._step)
-        inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps, again)
+        known = (self._growing, self._apart_steps, again, self._remade)
+        inquest = Inquest(self._tracer, self._growth, heap, *known)
         inquest.find(self._marks)
         if not inquest.leads and not inquest.filling.notices:
             inquest.filling.note_libraries()
@@ -166,6 +177,7 @@ class Window:
         self.filling_bytes = inquest.filling.bytes_per_step
         self.sources, self.uses = inquest.sources, inquest.filling.uses
         self.taken, beyond = inquest.taken, inquest.filling.beyond
+        self.remade = inquest.remade
         self.grown = {h: replace(one, beyond=beyond.get(h)) for h, one in inquest.grown.items()}
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
@@ -204,6 +216,10 @@ class Window:
                 self._tracer.settle()
             elif since == 0:
                 self._tracer.resume()
+
+    def _look_at_remade(self) -> None:
+        for each in self._remade.values():
+            each.look(self._step)
 
     def _note_look(self, began_s: float, objects_seen: int) -> None:
         self._looks_taken += 1

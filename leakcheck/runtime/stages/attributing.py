@@ -72,6 +72,7 @@ class Attributing(Stage):
                 longer=episode.doubted and not episode.held.suspects,
                 least_steps=self._least_steps,
                 case=outlook.Case(per_request=loop.per_request, trains=loop.trains),
+                remade=loop.remade,
             )
         except Exception as error:  # that it grows is known; who holds it then is not
             return self._failed(step, error)
@@ -120,9 +121,9 @@ class Attributing(Stage):
     def _finish(self, step: int, *, at_end: bool = False) -> Move:
         loop = self._loop
         findings = self._findings(step)
-        if RENEWED in findings.notices and not (at_end or loop.looked_at_renewed):
+        if RENEWED in findings.notices and not at_end and loop.remade is None:
             # what comes many at once, as at each epoch's end, grew but once in a short window
-            loop.looked_at_renewed = True
+            loop.remade = findings.remade
             return attribute(self.grown, self.episode, LONGER_WINDOW_STEPS)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)

@@ -113,6 +113,7 @@ class WindowResult:
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
     joined: bool = False  # a line joins more to something that grows
     way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)  # to what grows
+    remade: Mapping[Holder, Way] = field(default_factory=dict)  # to what each step makes anew
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -242,6 +243,7 @@ class Attribution:
         longer: bool = False,
         least_steps: int = 0,
         case: outlook.Case = OF_A_PLAIN_LOOP,
+        remade: Mapping[Holder, Way] | None = None,
     ) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution.window import Window
@@ -269,7 +271,7 @@ class Attribution:
         traced_steps = 2 * rare.early if rare and rare.is_regular else 0
         # an allocator's history of a thousand steps is too long
         self._devices = DeviceGrowth(() if rare else tuple(rates))
-        self._window = Window(rates, apart, last_look, traced_steps)
+        self._window = Window(rates, apart, last_look, traced_steps, remade)
         self._window.open()
 
     def step(self, step: int) -> bool:
@@ -336,6 +338,7 @@ class Attribution:
             way_by_holder={
                 holder: one.way for holder, one in window.grown.items() if one.way is not None
             },
+            remade=window.remade,
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

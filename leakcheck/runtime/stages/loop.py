@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
 from leakcheck.runtime.judgement import judge, patience
@@ -25,6 +26,9 @@ from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.heap import kept_free_bytes
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import Watch
+
+if TYPE_CHECKING:
+    from leakcheck.runtime.attribution.way import Way
 
 
 class LoopCourse:
@@ -60,7 +64,8 @@ class LoopCourse:
         self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
         self.looked_again = False  # over a whole period of what may take away
-        self.looked_at_renewed = False  # in a longer window
+        # what each step was seen to make anew, to be looked at in a longer window
+        self.remade: Mapping[Holder, Way] | None = None
         self._passed: Passed = ""  # of what is tolerated,
         self._passed_per_step = 0.0  # by so many bytes a step
         self.looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
