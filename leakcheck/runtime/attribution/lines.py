@@ -39,6 +39,7 @@ BINDS_METHODS = sys.version_info < (3, 12)
 BUDGET_S, MOST_S = 1.0, 3.0
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
+MOST_LINES = 8192  # of one function in a step, 16 ms: then the rest of them passes unseen
 DEAR = frozenset(["python.blocks"])  # 2 ms where the heap is large
 MOST_READINGS = 200  # of these in a step: then only where a line comes for the first time in it
 MOST_CALLERS = 16  # of a line that adds, that are noted: frameworks call each other in a dozen
@@ -72,6 +73,10 @@ class LineTracer:
         self._dear_s = 0.0  # that these took
         self._readings = 0  # of these in this step
         self._lines_of_step: set[tuple[str, int]] = set()
+        self._lines_of: dict[tuple[str, str], int] = {}  # of each function in this step
+        self._adding: set[tuple[str, str]] = set()  # functions that add to a container
+        self._rested = False  # in some frame lines pass unseen
+        self._whole: dict[str, Counter[Site]] = {}  # the credits, as the step began
         self._was_new = self._blind = False  # at the last event: a new line, and nothing was read
         self._steps = 0
         self._ended_at: int | None = None  # the step at which the budget was spent
@@ -122,9 +127,13 @@ class LineTracer:
         self._stop_at_s = perf_counter() + 60 * BUDGET_S
         frame = frames.own_caller(sys._getframe(1))
         self._site = _site(frame) if frame else None
+        self._see_all_lines()
+        self._events.start()
+
+    def _see_all_lines(self) -> None:
+        self._rested = False
         for frame in frames.stack():
             frame.f_trace_lines = self._is_own(frame)
-        self._events.start()
 
     def stop(self) -> None:
         """End, and leave nothing in the frames of this thread that still run."""
@@ -168,8 +177,12 @@ class LineTracer:
         """Credit what changed in a step; what changes within is ours, and no line's."""
         self._steps += 1
         self._readings, self._lines_of_step = 0, set()
+        self._lines_of = {}
         if self._on and self._events.are_on():
             self._settle()
+            self._whole = {key: counted.copy() for key, counted in self.credits.items()}
+            if self._rested:
+                self._see_all_lines()
         yield
         self._read_anew()
 
@@ -210,7 +223,9 @@ class LineTracer:
             self._codes.setdefault(id(frame.f_code), frame.f_code)
         if self._is_own(frame):
             self._settle()
-            self._site = _site(frame)
+            site = _site(frame)
+            frame.f_trace_lines = seen = self._lines_of.get(_where(site), 0) < MOST_LINES
+            self._site = site if seen else None
         else:
             frame.f_trace_lines = False
 
@@ -224,12 +239,26 @@ class LineTracer:
             self._site = site
             self._lines_of_step.add(line)
             self.visits[line] = self.visits.get(line, 0) + 1
+            self._count_line(frame, _where(site))
+
+    def _count_line(self, frame: FrameType, where: tuple[str, str]) -> None:
+        """Count a line of a function, and see no more of them in this step if they are many.
+
+        Not where they add to a container. What the rest of them does is no line's.
+        """
+        self._lines_of[where] = count = self._lines_of.get(where, 0) + 1
+        if count < MOST_LINES:
+            return
+        if where in self._adding:
+            self._lines_of[where] = 0
+        else:
+            frame.f_trace_lines, self._site, self._rested = False, None, True
 
     def _returned(self, frame: FrameType) -> None:
         if self._on and self._is_own(frame):
             self._settle()
             caller = frames.own_caller(frame.f_back)
-            self._site = _site(caller) if caller else None
+            self._site = _site(caller) if caller and caller.f_trace_lines else None
 
     def _settle(self, *, is_new: bool = False) -> None:
         """Credit the line that ran with what changed; `is_new`: the one that comes now."""
@@ -250,8 +279,10 @@ class LineTracer:
                 if self._site is not None and not unseen:
                     self.credits[key][self._site] += value - before
                     of_container = key.isdecimal()  # its id
-                    if value > before and of_container and self._site not in self._stacks:
-                        self._stacks[self._site] = _callers(self._site)
+                    if value > before and of_container:
+                        self._adding.add(_where(self._site))
+                        if self._site not in self._stacks:
+                            self._stacks[self._site] = _callers(self._site)
         self._was_new, self._blind = is_new, not reads
         self._count += 1
         if self._count % _EVENTS_BETWEEN_CHECKS == 0:
@@ -270,8 +301,14 @@ class LineTracer:
         is_spent = self._count * _EVENT_S > BUDGET_S or self.spent_s > MOST_S
         if is_spent or perf_counter() > self._stop_at_s:
             self._ended_at = self._steps
+            # what a step allocates before it frees would be a line's
+            self.credits = {key: self._whole.get(key, Counter()) for key in self.credits}
             self._on = False
             self._events.stop()
+
+
+def _where(site: Site) -> tuple[str, str]:
+    return site.path, site.function
 
 
 def _reading_s(probe: Probe) -> float:

@@ -162,3 +162,73 @@ def test_the_calls_that_led_to_a_line_that_adds_are_noted_up_to_the_program_s_fi
     first = add.__code__.co_firstlineno
     assert adds[1] == first + 1
     assert [(line - first, called) for _, line, called in calls[:2]] == [(4, "add"), (8, "step")]
+
+
+def test_a_function_of_very_many_lines_hides_no_line_that_comes_after_it(monkeypatch):
+    monkeypatch.setattr(lines, "MOST_LINES", 50)
+    monkeypatch.setattr(lines, "BUDGET_S", 400 * lines._EVENT_S)  # of two steps that are seen whole
+    monkeypatch.setattr(lines, "_EVENTS_BETWEEN_CHECKS", 10)
+    rows: list[int] = []
+    tracer = LineTracer()
+
+    def busy():
+        passed = 0
+        for each in range(1000):
+            passed += each
+        rows.append(passed)  # seen no more, and of no line
+
+    def step():
+        busy()
+        rows.append(1)
+
+    assert tracer.start()
+    tracer.watch("rows", rows.__len__)
+    for _ in range(5):
+        step()
+        with tracer.ours():
+            pass
+    tracer.stop()
+
+    first = step.__code__.co_firstlineno
+    credited = {site.line - first: added for site, added in tracer.credits["rows"].items()}
+    assert credited == {2: 5}
+    assert tracer.traced_of(5) == 5
+
+
+def test_a_function_of_very_many_lines_that_adds_is_seen_whole(monkeypatch):
+    monkeypatch.setattr(lines, "MOST_LINES", 50)
+    rows: list[int] = []
+    tracer = LineTracer()
+
+    def fill():
+        for each in range(500):
+            rows.append(each)
+
+    assert tracer.start()
+    tracer.watch(str(id(rows)), rows.__len__)
+    fill()
+    tracer.stop()
+
+    assert list(tracer.credits[str(id(rows))].values()) == [500]
+
+
+def test_of_a_step_in_which_the_budget_was_spent_nothing_is_credited(monkeypatch):
+    monkeypatch.setattr(lines, "MOST_S", 0.0)
+    monkeypatch.setattr(lines, "_EVENTS_BETWEEN_CHECKS", 40)
+    kept: list[int] = []
+    tracer = LineTracer()
+
+    def step():
+        kept.append(1)
+        kept.extend(range(10))
+        del kept[-10:]  # what a step has beside, it gives back
+
+    assert tracer.start()
+    tracer.watch("kept", kept.__len__)
+    for _ in range(50):
+        step()
+        with tracer.ours():
+            pass
+    tracer.stop()
+
+    assert sum(tracer.credits["kept"].values()) == tracer.traced_of(50)

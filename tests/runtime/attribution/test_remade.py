@@ -1,4 +1,4 @@
-"""What a step makes anew is known to keep what it held, by the values, and to be another's if not."""
+"""What a step makes anew keeps what it held if its values say so, and else is another's."""
 
 from __future__ import annotations
 
