@@ -197,8 +197,11 @@ def _is_model(linked: Linked, call: Call, inner: passes.Pass) -> bool:
         return True
     switched = _switches(linked.facts, call.function)
     models = _models(switched)
-    head = call.spelled.removesuffix(".forward")
-    if head in models or head.rpartition(".")[0] in models:
+    asked = [call.spelled]
+    if inner.file.facts is linked.facts and inner.call.spelled.startswith("self."):
+        asked.append(inner.call.spelled)
+    heads = [each.removesuffix(".forward") for each in asked]
+    if any(head in models or head.rpartition(".")[0] in models for head in heads):
         return True
     return passes.is_treated_as_module(linked.facts, call) or passes.is_treated_as_module(
         inner.file.facts, inner.call
@@ -273,6 +276,8 @@ def _looked_at(module: Module, known: passes.Passes, index: int) -> tuple[Call, 
             continue
         own = asked or passes.is_forward(linked, call)
         inner = passes.Pass(linked, call) if own else None
+        if inner is None and _INFERENCE.match(function.name):  # a step that training has as well
+            inner = known.passed(linked, call)
         if follows and inner is None:  # a method of a copy that is never trained
             inner = known.of_module(linked, call)
         if inner is None or passes.is_off(call):

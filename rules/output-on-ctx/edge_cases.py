@@ -25,3 +25,22 @@ class Several(Function):
         context.values = values  # leak: output-on-ctx
         context.mark_non_differentiable(indices)
         return values, indices
+
+
+class Unpacked(Function):
+    @staticmethod
+    def forward(ctx, x, solve):
+        answer = solve(x)
+        time, state = answer
+        ctx.time = time  # leak: output-on-ctx
+        ctx.half = state * 0.5
+        return answer
+
+
+class UnpackedAndRemade(Function):
+    @staticmethod
+    def forward(ctx, x, solve):
+        answer = solve(x)
+        time, state = answer
+        ctx.time = time
+        return time.clone(), state.clone()

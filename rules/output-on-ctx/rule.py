@@ -57,7 +57,21 @@ def _returned_names(forward: cst.FunctionDef) -> set[str]:
                 found.add(name)
             case cst.Return(value=cst.Tuple(elements=elements)):
                 found |= {e.value.value for e in elements if isinstance(e.value, cst.Name)}
-    return found & bound
+    found &= bound
+    return found | _parts_of(forward, found)
+
+
+def _parts_of(forward: cst.FunctionDef, wholes: set[str]) -> set[str]:
+    """Name what these are unpacked into: `time, state = answer`, where `answer` is returned."""
+    found: set[str] = set()
+    for node in syntax.walk(forward.body):
+        match node:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Tuple(elements=elements))],
+                value=cst.Name(value=whole),
+            ) if whole in wholes:
+                found |= {e.value.value for e in elements if isinstance(e.value, cst.Name)}
+    return found
 
 
 def _is_tensor(forward: cst.FunctionDef, name: str) -> bool:

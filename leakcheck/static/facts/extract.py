@@ -27,6 +27,7 @@ from leakcheck.static.facts.model import (
 )
 from leakcheck.static.facts.nodes import (
     bound_pairs,
+    called,
     dotted,
     makes_empty,
     names_in,
@@ -400,7 +401,7 @@ class _Walk:
         """Note a call, what it is called on, and what it is given."""
         index = len(self.calls)
         self.calls.append(None)
-        spelled, receiver = dotted(node.func), None
+        spelled, receiver = called(node.func), None
         if isinstance(node.func, ast.Attribute):
             self._called_on(node.func, node)
             receiver = self._expr(node.func.value)

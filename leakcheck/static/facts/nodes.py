@@ -48,6 +48,15 @@ def dotted(node: ast.AST) -> str:
     return intern(".".join(reversed(parts)))  # facts spell the same few chains over and over
 
 
+def called(node: ast.expr) -> str:
+    """Spell what is called as a chain of names: `nets["encoder"]` of a dict as `nets.encoder`."""
+    match node:
+        case ast.Subscript(value=holder, slice=ast.Constant(value=str(key))) if key.isidentifier():
+            spelled = dotted(holder)
+            return f"{spelled}.{key}" if spelled else ""
+    return dotted(node)
+
+
 def standing(node: ast.expr) -> tuple[str, ...]:
     """Name the members of a display: `energy` of `(energy, {"forces": -grads})`."""
     match node:

@@ -249,7 +249,7 @@ class Analysis:
             if annotation is not None:
                 value = self._annotated(annotation, value)
             values[name] = value
-        values |= _spread(function)
+        values |= _spread(function, LIKELY if inputs else UNKNOWN)
         values.pop("self", None)
         values.pop("cls", None)
         if (
@@ -378,15 +378,20 @@ def analysis_of(module: Module) -> Analysis:
     return module.once(Analysis)
 
 
-def _spread(function: cst.FunctionDef) -> dict[str, Value]:
-    """Return what `*args` and `**kwargs` start with: whatever the caller hands over."""
-    spread: list[tuple[object, ValueKind]] = [
-        (function.params.star_arg, "list"),
-        (function.params.star_kwarg, "dict"),
+def _spread(function: cst.FunctionDef, graph: int) -> dict[str, Value]:
+    """Return what `*args` and `**kwargs` start with: whatever the caller hands over.
+
+    `graph`: what each positional one has; a mask or an option has a name.
+    """
+    spread: list[tuple[object, ValueKind, int]] = [
+        (function.params.star_arg, "list", graph),
+        (function.params.star_kwarg, "dict", UNKNOWN),
     ]
     found: dict[str, Value] = {}
-    for parameter, kind in spread:
+    for parameter, kind, each in spread:
         if isinstance(parameter, cst.Param):
             name = parameter.name.value
-            found[name] = Value(NONE, kind, element=Value(parameters=frozenset({name})))
+            named = frozenset({name})
+            given = Value(each, parameters=named, inputs=named)
+            found[name] = Value(NONE, kind, element=given)
     return found

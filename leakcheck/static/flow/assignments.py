@@ -22,6 +22,7 @@ from leakcheck.static.flow.values import (
     SURE,
     UNKNOWN,
     Value,
+    alias_of_self,
     derive,
     join,
 )
@@ -176,10 +177,11 @@ def note_collected(
     place = flow.path(_base(container))
     held = base.contents
     loops = frozenset(id(f.node) for f in flow.frames) & held.stale if held.carries else frozenset()
-    per_call = place in base.entries
+    alias = alias_of_self(place, base)
+    per_call = place in base.entries or bool(alias)
     filled = place if place in flow.given and place in base.parameters else ""
     if (added.carries or added.parameters) and (loops or per_call or filled):
-        spelled = flow.code(container)
+        spelled = alias or flow.code(container)
         kept = (loops, per_call, expression, keyed, filled, keyed and base.kind == "list")
         flow.grow(GrowingPlace("collect", node, spelled, added, added, *kept))
 

@@ -26,6 +26,7 @@ from leakcheck.static.flow.values import (
     SURE,
     UNKNOWN,
     Value,
+    alias_of_self,
     derive,
     join_all,
 )
@@ -76,6 +77,9 @@ def _library_call(flow: Flow, call: cst.Call, qualified: str, arguments: Argumen
     """Return what a function of another library gives back that the tables know; None if not."""
     if qualified in words("functions", "keep_graph"):
         return flow.made(derive(arguments.all, flow.born))
+    if qualified in words("functions", "packs"):
+        packed = flow.made(derive(arguments.all, flow.born))
+        return Value(NONE, "tuple", items=((0, packed), (1, PLAIN)))
     if qualified in words("functions", "keep_arguments"):
         return Value(NONE, "list", born=flow.born, element=join_all(arguments.all))
     if qualified in words("functions", "adds_to_first") and call.args:
@@ -303,8 +307,11 @@ def _backward(
 def _container_method(
     flow: Flow, receiver: cst.BaseExpression, base: Value, method: str, arguments: Arguments
 ) -> Value:
-    if method in ("clear",):
-        flow.assign(receiver, Value(NONE, base.kind, born=base.born), None)
+    if method == "clear":
+        empty = Value(NONE, base.kind, born=base.born)
+        flow.assign(receiver, empty, None)
+        if alias := alias_of_self(flow.path(receiver), base):
+            flow.env[alias] = empty
         return EMPTY
     if method in ("values", "copy", "pop", "popleft", "get", "setdefault"):
         inner = base.contents

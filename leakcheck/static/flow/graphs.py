@@ -107,7 +107,9 @@ def _fed(flow: Flow) -> Iterator[GraphLeak]:
     for feed in flow.feeds:
         if feed.owner.is_module and _updates_itself(flow, feed):
             yield GraphLeak("statistics", _place(flow, feed), feed.growth, flow, feed)
-        if feed.owner.is_module or feed.owner.is_detached_metric:
+        if feed.owner.is_detached_metric:
+            continue
+        if feed.owner.is_module and not _is_fed_by_training(flow, feed):
             continue
         if not feed.loops and flow.owner is None and not isinstance(flow.scope, cst.FunctionDef):
             continue
@@ -116,6 +118,13 @@ def _fed(flow: Flow) -> Iterator[GraphLeak]:
         if feed.guessed and _may_be_emptied(feed):
             continue
         yield GraphLeak("meter", _place(flow, feed), feed.growth, flow, feed)
+
+
+def _is_fed_by_training(flow: Flow, feed: Feed) -> bool:
+    """Whether a training loop hands a module graphs for no result: a metric that is a module."""
+    trains = any(feed.loops & each.loops for each in flow.backwards)
+    for_nothing = isinstance(flow.module.parent(feed.call), cst.Expr)
+    return trains and for_nothing and not _may_be_emptied(feed)
 
 
 def _ends_with_pass(flow: Flow, feed: Feed) -> bool:

@@ -105,6 +105,14 @@ ANYTHING = Value()
 DETACHED = Value(NONE, "tensor")
 
 
+def alias_of_self(place: str, base: Value) -> str:
+    """Return the attribute that a plain name stands for, or a slot of which: `kept = self.kept`."""
+    if not place.isidentifier() or base.kind not in ("unknown", "list", "dict") or base.carries:
+        return ""
+    of_self = [each for each in base.entries if each.startswith("self.")]
+    return of_self[0] if len(of_self) == len(base.entries) == 1 else ""
+
+
 def join(one: Value, other: Value) -> Value:
     """Return what a name may hold when control flows together: the more graph wins."""
     if one == other:

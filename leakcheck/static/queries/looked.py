@@ -180,7 +180,13 @@ class _Looks:
                     return []
                 case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
                     return []
-                case ast.Compare() | ast.FormattedValue():
+                case (
+                    ast.FormattedValue()
+                    | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="format"))
+                ):
+                    self.take_data = True
+                    return []
+                case ast.Compare():
                     return []
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
                     attr in _ADDS and node in above.args
