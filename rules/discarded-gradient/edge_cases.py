@@ -5,6 +5,8 @@ from torch.nn import functional as F
 netG, netD, actor, critic = (nn.Linear(4, 4) for _ in range(4))
 optG = torch.optim.Adam(netG.parameters())
 optD = torch.optim.Adam(netD.parameters())
+netE = nn.Linear(4, 1)
+optB = torch.optim.Adam([*netD.parameters(), *netE.parameters()])
 actor_optimizer = torch.optim.Adam(list(actor.parameters()))
 critic_optimizer = torch.optim.Adam(critic.parameters())
 both = torch.optim.Adam([*netG.parameters(), *netD.parameters()])
@@ -109,6 +111,19 @@ def frozen(batches):
         optD.step()
         for parameter in netG.parameters():
             parameter.requires_grad = True
+        optG.zero_grad()
+        netD(netG(x)).mean().backward()
+        optG.step()
+
+
+def of_two_critics(batches, noise):
+    for x in batches:
+        optB.zero_grad()
+        made = netG(noise)
+        first = netD(made)  # leak: discarded-gradient
+        second = netE(made)
+        (first.mean() + second.mean()).backward()
+        optB.step()
         optG.zero_grad()
         netD(netG(x)).mean().backward()
         optG.step()

@@ -137,10 +137,16 @@ def _unused(course: _Course) -> Iterator[ModelCall]:
         later = {(p.call) for e in events if e is not event for p in e.passes}
         later |= {each.call for each in course.kept}
         stepped = any(_next(behind, each.model) == "step" for each in event.passes)
-        entered = sorted(event.passes, key=lambda each: each.into is None)
+        entered = sorted((each for each in event.passes if each.model), key=_in_order)
         for each in entered if stepped else ():
             if not each.fed and each.call not in later and _next(behind, each.model) == "zero":
                 yield each
+
+
+def _in_order(model_call: ModelCall) -> tuple[bool, Span, Span]:
+    """Those that another model takes in come first, as they stand in the source."""
+    into, call = model_call.into, span(model_call.call)
+    return into is None, span(into) if into is not None else call, call
 
 
 def _next(events: list[_Event], model: str) -> str:
