@@ -11,6 +11,7 @@ import libcst as cst
 from leakcheck.static import syntax
 from leakcheck.static.flow.fields import class_fields, filled
 from leakcheck.static.flow.records import Feed
+from leakcheck.static.flow.relief import relieved
 from leakcheck.static.flow.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
 from leakcheck.static.torch_api import framework, makes_module
 
@@ -255,7 +256,8 @@ class ClassInfo:
         flow = method.flow
         if flow is None:
             return []
-        return [g for g in flow.growths.values() if g.per_call and g.value.parameters]
+        grown = (g for g in flow.growths.values() if g.per_call and g.value.parameters)
+        return [g for g in grown if not relieved(flow, g)]
 
     def feed(self, method: Definition, flow: Flow, call: cst.Call, bound: dict[str, Value]) -> None:
         """Take note of the arguments that a method piles up on self."""

@@ -25,8 +25,17 @@ def relieved(flow: Flow, growth: GrowingPlace) -> bool:
     bodies: list[cst.CSTNode] = [*flow.module.loops_with(growth.loops)]
     if growth.per_call and not bodies:
         bodies = [flow.scope.body] if isinstance(flow.scope, cst.FunctionDef) else []
-    place = _root(growth.target)
-    return bool(bodies) and all(_relieves(flow, growth, body, place) for body in bodies)
+    places = {_root(growth.target), *_alias(flow, growth)}
+    return bool(bodies) and all(
+        any(_relieves(flow, growth, body, place) for place in places) for body in bodies
+    )
+
+
+def _alias(flow: Flow, growth: GrowingPlace) -> Iterator[str]:
+    """Yield the local name that the place is filled by: `kept = self.kept; kept.append(x)`."""
+    match growth.node:
+        case cst.Call(func=cst.Attribute(value=cst.Name() as holder)):
+            yield flow.path(holder)
 
 
 def _relieves(flow: Flow, growth: GrowingPlace, body: cst.CSTNode, place: str) -> bool:
