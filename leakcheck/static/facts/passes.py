@@ -158,7 +158,9 @@ def is_treated_as_module(facts: FileFacts, call: Call) -> bool:
     if model in ("self", "super") or _LOSS.search(model):
         return False
     asked = (each for name in _MODULES_OWN for each in facts.calls_by_name.get(name, ()))
-    return any(each.receiver == Expr("name", model) and not each.arguments for each in asked)
+    receivers = [each.receiver for each in asked if each.receiver and not each.arguments]
+    known = (("name", model), ("item", model.rpartition(".")[0]))  # one of a dict: `nets[name]`
+    return any((each.kind, each.text) in known for each in receivers)
 
 
 def is_switch(word: str) -> bool:
