@@ -202,7 +202,7 @@ def test_a_function_of_very_many_lines_that_adds_is_seen_whole(monkeypatch):
 
     def fill():
         for each in range(500):
-            rows.append(each + 1)
+            rows.insert(0, each)
 
     assert tracer.start()
     tracer.watch(str(id(rows)), rows.__len__)
