@@ -11,6 +11,7 @@ from leakcheck.model import Ended, Notice, Overhead, Reason, Report, Run, Suspec
 from leakcheck.runtime.accounts import told_suspects
 from leakcheck.runtime.doubts import NEW_SHAPES, UNEVEN
 from leakcheck.runtime.explanation import explained
+from leakcheck.runtime.judgement import teeth
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
     FEWEST_STEPS,
@@ -71,6 +72,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             *without_contradicted(
                 course.loop.notices, (one.resource for one in course.stage.grown), suspects
             ),
+            *_teeth_notices(course),
             *_garbage_notices(course, steps),
             *_copy_notices(course),
             *by_shape.notices(watch.slow, course.loop.span.settled_step),
@@ -137,6 +139,12 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
         per_step=per_step,
     )
     return (Notice("cyclic-garbage", freed),)
+
+
+def _teeth_notices(course: Course) -> tuple[Notice, ...]:
+    if any(one.resource == teeth.RESOURCE for one in course.stage.grown):
+        return ()
+    return course.loop.teeth.notices(course.loop.watch.slow, course.loop.span.settled_step)
 
 
 def _copy_notices(course: Course) -> tuple[Notice, ...]:

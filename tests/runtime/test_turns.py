@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
 
 import leakcheck
 from leakcheck.runtime.attribution.loops import loops_around
@@ -110,6 +111,24 @@ def test_what_an_epoch_gathers_and_releases_is_no_leak():
 
     assert report.verdict == "steady", report.reason
     assert "epoch-sawtooth" in [notice.kind for notice in report.notices]
+
+
+def test_graphs_that_a_short_epoch_keeps_are_told():
+    def notices(of_loss):
+        weight = torch.ones(8, requires_grad=True)
+        loader = torch.utils.data.DataLoader(torch.rand(40, 8), batch_size=1)
+        with leakcheck.Sentinel() as sentinel:
+            for _epoch in range(20):
+                total = torch.zeros(())
+                for batch in loader:
+                    loss = (weight * batch).square().mean()
+                    loss.backward()
+                    total = total + of_loss(loss)
+                    sentinel.step()
+        return [notice.kind for notice in sentinel.report().notices]
+
+    assert notices(lambda loss: loss) == ["epoch-sawtooth"]
+    assert notices(torch.Tensor.detach) == []
 
 
 def test_what_the_epochs_keep_is_one():

@@ -34,6 +34,7 @@ class Course:
     def _begin(self, step: int) -> None:
         self.stage = Watching(self.loop, step)
         self._next_read = step + 1
+        self._turned = False  # the loop around the steps, since the last of them
 
     @property
     def next_step(self) -> int:
@@ -48,6 +49,9 @@ class Course:
 
     def advance(self, step: int) -> None:
         """Do what is due at this step boundary."""
+        if self._turned:
+            self._turned = False
+            self.loop.teeth.turn(step)
         if self.stage.name == "attributing":  # which disturbs the readings
             self._next_read = step + 1
             self._go(step, self.stage.advance(step))
@@ -90,6 +94,7 @@ class Course:
 
     def phase(self, depth: int = 1) -> None:
         """Note that a loop around the steps turns; judged when what it held is rebound."""
+        self._turned = True
         if self.heeds_phases:
             self.loop.rounds.note(depth)
         self._next_read = 0

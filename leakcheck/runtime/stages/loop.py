@@ -20,6 +20,7 @@ from leakcheck.runtime.judgement.looks import Looks
 from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import LoopSpan
+from leakcheck.runtime.judgement.teeth import Teeth
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.trend import floor_rise, stood_as_high
 from leakcheck.runtime.judgement.vigil import Vigil
@@ -53,6 +54,7 @@ class LoopCourse:
         """Watch another loop from `step` on."""
         self.watch.start_over(step)
         self.excuses, self.vigil, self.span = Excuses(), Vigil(), LoopSpan(step, self.steps)
+        self.teeth = Teeth(step)
         self.notices: tuple[Notice, ...] = ()
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
@@ -96,6 +98,7 @@ class LoopCourse:
     def checkpoint(self, step: int, *, sparing: bool = False, steady: bool = False) -> None:
         """Read the slow counters, and plan when to do so again."""
         self.watch.checkpoint(step, sparing=sparing)
+        self.teeth.read(step)
         settled = 0 if steady else self.span.steady_step
         self.next_checkpoint = self.watch.next_before(step, self.span.after, settled)
 
