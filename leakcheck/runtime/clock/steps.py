@@ -40,6 +40,7 @@ BACKWARD_AFTER = 8 * CHOSEN_AFTER  # anything else comes first: one step may tak
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
 SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
 FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
+MOST_BEFORE_TRAINING = 10_000  # turns of a loop, behind which no training is waited for
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 SHORT_TURN_S = 1e-3  # without a graph: a batch's samples, of which the loop around is the step,
@@ -77,6 +78,7 @@ class StepClock:
         self._inside: set[int] = set()  # loops that tick while a library goes over its batches
         self._trusted = True
         self._updated = False  # some optimizer has stepped
+        self._differentiated = False  # something has asked for gradients
         self._asked, self._awaits = 0, False  # whether one waits to
         self._moved = False
         self._nearest, self._ticks_then, self._stepped = -1, 0, 0  # the loop around the optimizer
@@ -153,6 +155,7 @@ class StepClock:
 
     def began_backward(self) -> None:
         """Count a backward pass, of a library whose loop and optimizer are its own."""
+        self._differentiated = True
         if self._optimizer is not None or not in_main_thread():
             return
         if self._chosen == BACKWARD:
@@ -314,16 +317,24 @@ class StepClock:
         return 0 if over == "forever" else SUM_BY_HAND_STEPS
 
     def awaits_training(self) -> bool:
-        """Say whether an optimizer was made and none has stepped: an evaluation may come first.
+        """Say whether an evaluation may come before the training.
 
-        Asked anew after twice as many times.
+        An optimizer was made and none has stepped, or the program has lines that differentiate,
+        none of which has run. Asked anew after twice as many times.
         """
         if self._updated:
             return False
         self._asked += 1
         if not self._asked & (self._asked - 1):
-            self._awaits = an_optimizer_waits()
+            self._awaits = an_optimizer_waits() or self._has_yet_to_differentiate()
         return self._awaits
+
+    def _has_yet_to_differentiate(self) -> bool:
+        chosen = self._chosen if self._chosen is not None else LOADER
+        endless = chosen >= 0 and ticks.loops[chosen].over == "forever"
+        if self._differentiated or endless or self.turns > MOST_BEFORE_TRAINING:
+            return False
+        return next(frames.own_files_with(".backward("), None) is not None
 
     @property
     def turns(self) -> int:
