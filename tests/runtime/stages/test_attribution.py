@@ -165,6 +165,7 @@ class Window:
     grown: dict[object, object] = {}  # noqa: RUF012
     uses: dict[object, object] = {}  # noqa: RUF012
     taken: dict[str, str] = {}  # noqa: RUF012
+    remade: dict[object, object] = {}  # noqa: RUF012
     sources = Sources({})
 
     def __init__(self, *_: object) -> None:
