@@ -14,16 +14,13 @@ from leakcheck.source.tree import LOOPS
 Loop = ast.For | ast.AsyncFor | ast.While
 
 
-def loops_around(frame: FrameType | None, *, head: bool = False) -> Iterator[tuple[CodeType, Loop]]:
-    """Yield the loops that run around the line of a frame and its callers', the innermost first.
-
-    With `head`, also one that asks for its next item or its condition, as it may wait for them.
-    """
+def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:
+    """Yield the loops that run around the line of a frame and its callers', the innermost first."""
     while frame is not None:
         path, line = frame.f_code.co_filename, frame.f_lineno or 0
         if frames.is_own(path):
             column = _column(frame)
-            around = [loop for loop in _loops(path) if _has_inside(loop, line, column, head)]
+            around = [loop for loop in _loops(path) if _has_inside(loop, line, column)]
             yield from ((frame.f_code, loop) for loop in reversed(around))
         frame = frame.f_back
 
@@ -32,12 +29,11 @@ def _loops(path: str) -> list[Loop]:
     return [node for node in ast.walk(parsed(path)) if isinstance(node, LOOPS)]
 
 
-def _has_inside(loop: Loop, line: int, column: int | None, head: bool) -> bool:
+def _has_inside(loop: Loop, line: int, column: int | None) -> bool:
     body = loop.body[0]
-    first = loop.lineno if head else body.lineno
-    if not head and line == loop.lineno == body.lineno and column is not None:
+    if line == loop.lineno == body.lineno and column is not None:
         return column >= body.col_offset
-    return first <= line <= (loop.body[-1].end_lineno or 0)
+    return body.lineno <= line <= (loop.body[-1].end_lineno or 0)
 
 
 def _column(frame: FrameType) -> int | None:
