@@ -14,8 +14,8 @@ from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
-from leakcheck.runtime.attribution.loops import Loop
 from leakcheck.runtime.introspection.local_names import locals_of
+from leakcheck.source.tree import Loop
 
 _PLAIN = (int, float, str)
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
-from leakcheck.runtime.attribution.loops import Loop, loops_around
+from leakcheck.runtime.attribution.loops import loops_around
 from leakcheck.runtime.conclusion import summary
 from leakcheck.runtime.sentinel import Sentinel
+from leakcheck.source.tree import Loop
 
 Item = TypeVar("Item")
 

@@ -16,9 +16,10 @@ from types import CodeType, FrameType
 from typing import Any, TypeGuard
 
 from leakcheck.runtime.attribution.live_numbers import number_of, things_of
-from leakcheck.runtime.attribution.loops import Loop, loops_around
+from leakcheck.runtime.attribution.loops import loops_around
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import attributes_of
+from leakcheck.source.tree import Loop
 
 _RANGES = (("builtins", "range"), ("tqdm", "trange"), ("tqdm.auto", "trange"))
 _AS_LONG = (  # as what they are given first

@@ -9,9 +9,7 @@ from types import CodeType, FrameType
 
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.introspection import frames
-from leakcheck.source.tree import LOOPS
-
-Loop = ast.For | ast.AsyncFor | ast.While
+from leakcheck.source.tree import LOOPS, Loop
 
 
 def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:

@@ -18,7 +18,6 @@ from contextlib import suppress
 from types import CellType, CodeType, FrameType
 from typing import Any
 
-_POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 # of each version: the size of a frame, where in it the pointer to what has the slots is (0: they
 # are in the frame itself), and where in that the code and the first slot are
 _LAYOUTS = {(3, 10): (360, 0, 32, 352), (3, 11): (120, 24, 32, 72)}
