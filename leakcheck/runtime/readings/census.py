@@ -8,7 +8,6 @@ Node a step by itself.
 
 from __future__ import annotations
 
-import gc
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -21,8 +20,6 @@ from leakcheck.runtime.readings.categories import (
     is_optimizer,
     read_categories,
 )
-from leakcheck.runtime.readings.devices import devices_reader
-from leakcheck.runtime.readings.heap import heap_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096
@@ -31,14 +28,12 @@ _COUNTED = (objects.is_tensor, objects.is_node, is_module, is_optimizer, has_poo
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is alive at one moment; `garbage_bytes` is what a collection just freed."""
+    """What is alive at one moment."""
 
     tensors: int = 0
-    grad_tensors: int = 0
     graph_nodes: int = 0  # of past steps
     newest_nodes: int = 0  # of the newest
     oldest_node_age_steps: int | None = None
-    garbage_bytes: int = 0
     hooks: int = 0
     pools: int = 0  # CUDA graphs and pools of memory
     categories: dict[str, int] = field(default_factory=dict)  # bytes, as `read_categories` has them
@@ -68,12 +63,11 @@ class Census:
                 self._thin()
             self._next = step + self._stride
 
-    def take(self, step: int, collect: bool, totals: dict[str, int] | None = None) -> Counts:
-        """Count tensors and Nodes, after a garbage collection if asked (20-60 ms, 200 more).
+    def take(self, step: int, totals: dict[str, int] | None = None) -> Counts:
+        """Count tensors and Nodes (20-60 ms).
 
         With `totals`, the bytes allocated by place, tensors are also told by category.
         """
-        garbage_bytes = collected_bytes() if collect else 0
         tensors, held, modules, optimizers, with_pools = self._sieve.sort()
         held = graph.attached(held)
         categories = read_categories(tensors, modules, optimizers, totals) if totals else {}
@@ -81,7 +75,7 @@ class Census:
         pools = len(with_pools)
         del modules, optimizers, with_pools
         if not tensors and not held:
-            return Counts(garbage_bytes=garbage_bytes, hooks=hooks, pools=pools)
+            return Counts(hooks=hooks, pools=pools)
         roots = [node for _, node in graph.grad_fns(tensors)]
         nodes = graph.reachable([*roots, *held], limit=MOST_NODES)
         oldest = min(nodes.values(), default=graph.UNDATED)
@@ -89,11 +83,9 @@ class Census:
         newest = sum(first <= number < last for number in nodes.values())
         return Counts(
             tensors=len(tensors),
-            grad_tensors=len(roots),
             graph_nodes=len(nodes) - newest,
             newest_nodes=newest,
             oldest_node_age_steps=self._age_steps(step, oldest),
-            garbage_bytes=garbage_bytes,
             hooks=hooks,
             pools=pools,
             categories=categories,
@@ -111,11 +103,3 @@ class Census:
             for mark in range(self._marks):
                 marks[mark] = marks[2 * mark]
         self._stride *= 2
-
-
-def collected_bytes() -> int:
-    """Collect garbage and return how many bytes of heap and device memory that freed."""
-    in_use = heap_reader() or int, devices_reader()
-    before = sum(read() for read in in_use)
-    gc.collect()
-    return max(0, before - sum(read() for read in in_use))

@@ -194,7 +194,7 @@ class Watch:
         census = self._census_once_torch_is_there()
         if census is None:
             return {}
-        taken = census.take(step, collect=False, totals=_totals(quick))
+        taken = census.take(step, totals=_totals(quick))
         counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
         self.oldest_node_age_steps = taken.oldest_node_age_steps
         self._newest_nodes, self._pools = taken.newest_nodes, taken.pools

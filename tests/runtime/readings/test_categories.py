@@ -90,4 +90,4 @@ def test_attributes_of_the_program_are_never_run():
 
 
 def test_a_census_told_no_totals_reads_no_categories():
-    assert Census().take(1, False).categories == {}
+    assert Census().take(1).categories == {}

@@ -5,6 +5,8 @@ import gc
 import torch
 
 from leakcheck.runtime.readings.census import MOST_MARKS, Census
+from leakcheck.runtime.readings.series import GARBAGE
+from leakcheck.runtime.readings.watching import Watch
 
 
 def test_growth_of_the_graph_is_counted_to_the_node():
@@ -14,7 +16,7 @@ def test_growth_of_the_graph_is_counted_to_the_node():
         total = total + torch.rand(1).requires_grad_()
         census.boundary(step)
         if step % 10 == 0:
-            counts.append(census.take(step, False).graph_nodes)
+            counts.append(census.take(step).graph_nodes)
 
     assert [counts[1] - counts[0], counts[2] - counts[1]] == [20, 20]
 
@@ -26,7 +28,7 @@ def test_the_graph_of_the_newest_step_does_not_count_however_long():
         for _ in range(step):
             total = total + 1
         census.boundary(step)
-        counts.append(census.take(step, False).graph_nodes)
+        counts.append(census.take(step).graph_nodes)
 
     assert counts[2:] == [counts[1]] * 28
     assert total.grad_fn is not None
@@ -38,15 +40,16 @@ def test_the_age_of_the_oldest_node_is_told_in_steps():
         total = total + torch.rand(1).requires_grad_()
         census.boundary(step)
 
-    assert census.take(20, False).oldest_node_age_steps in (19, 20)
+    assert census.take(20).oldest_node_age_steps in (19, 20)
 
 
 def test_tensors_are_counted_exactly():
     census = Census()
-    before = census.take(1, True).tensors
+    gc.collect()
+    before = census.take(1).tensors
     kept = [torch.zeros(1) for _ in range(17)]
 
-    assert census.take(2, True).tensors - before == len(kept)
+    assert census.take(2).tensors - before == len(kept)
 
 
 def test_marks_stay_bounded_however_long_the_run():
@@ -60,12 +63,13 @@ def test_marks_stay_bounded_however_long_the_run():
 def test_a_census_leaves_nothing_behind():
     census = Census()
     for step in range(3):
-        census.take(step, True)
+        census.take(step)
+    gc.collect()
     before = len(gc.get_objects())
 
     for step in range(20):
         census.boundary(step)
-        census.take(step, False)
+        census.take(step)
 
     assert len(gc.get_objects()) - before <= 1
 
@@ -76,15 +80,16 @@ def test_what_a_collection_frees_is_measured():
             self.block = bytearray(1 << 20)
             self.me = self
 
-    census = Census()
-    census.take(1, True)
+    watch = Watch()
+    watch.checkpoint(1, collect=True)
     gc.disable()
     try:
         for _ in range(4):
             Knot()
-        freed = census.take(2, True).garbage_bytes
+        freed = watch.checkpoint(2, collect=True)[GARBAGE]
     finally:
         gc.enable()
+        watch.close()
 
     assert freed >= 4 << 20
 
@@ -96,4 +101,4 @@ def test_graphs_of_a_device_are_counted_as_they_have_pools_of_their_own(monkeypa
     kept = [Graph(), Graph()]
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
 
-    assert Census().take(1, False).pools == len(kept)
+    assert Census().take(1).pools == len(kept)
