@@ -126,8 +126,7 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
 def describe(thing: Any) -> str:
     """Name an object's type, and a tensor's shape, dtype and device."""
     kind = "weak reference" if is_exactly(thing, weakref.ref) else name_of(type(thing))
-    tensor = objects.tensor_type()
-    if tensor is None or not issubclass(type(thing), tensor):
+    if not objects.is_tensor(type(thing)):
         return kind
     shape = "x".join(map(str, shape_of(thing))) or "scalar"
     place, numbers = device_of(thing), dtype_of(thing).removeprefix("torch.")
@@ -310,10 +309,9 @@ def _cached_by(memo: Any) -> str:
 
 def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
     kind = type(holder)
-    tensor = objects.tensor_type()
     if kind is hidden.array_type():
         return (".base" if hidden.base_of(holder) is child else POSITION), _UNKNOWN
-    if tensor is not None and issubclass(kind, tensor):
+    if objects.is_tensor(kind):
         if hidden.base_of(holder) is child:
             return "._base", _UNKNOWN
         for name in hooks.OF_TENSORS:

@@ -28,7 +28,7 @@ from leakcheck.runtime.introspection.kinds import (
     is_of,
     namespace_of,
 )
-from leakcheck.runtime.introspection.objects import LENGTHS, tensor_type
+from leakcheck.runtime.introspection.objects import LENGTHS, is_tensor
 from leakcheck.runtime.introspection.tensors import (
     element_bytes_of,
     numel_of,
@@ -194,8 +194,7 @@ def own_bytes(thing: Any, storages: set[int] | None = None) -> int:
     """
     try:
         size = _size_of(thing) + _attribute_bytes(thing)
-        tensor = tensor_type()
-        if tensor is not None and issubclass(type(thing), tensor):
+        if is_tensor(type(thing)):
             size += _storage_bytes(thing, storages)
     except Exception:  # a tensor without storage
         return 4 * ROUNDED_TO_BYTES

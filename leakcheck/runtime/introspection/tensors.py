@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from leakcheck.runtime.introspection.objects import tensor_type
+from leakcheck.runtime.introspection.objects import is_tensor, tensor_type
 
 Answer = TypeVar("Answer")
 # up to 2.9 torch warns of an object that a thread lets go of in C++ while a look refers to it; from
@@ -70,9 +70,7 @@ def _property(tensor: Any, name: str) -> Any:
 
 
 def _is_sparse(tensor: Any) -> bool:
-    torch = sys.modules["torch"]
-    with torch._C.DisableTorchFunction():
-        return bool(torch._C.TensorBase.is_sparse.__get__(tensor))
+    return bool(_property(tensor, "is_sparse"))
 
 
 def _asked(tensor: Any, method: str, read: Callable[[Any], Answer], default: Answer) -> Answer:
@@ -86,8 +84,7 @@ def _asked(tensor: Any, method: str, read: Callable[[Any], Answer], default: Ans
 
 def is_scalar(thing: Any) -> bool:
     """Say whether an object is a tensor with one element."""
-    tensor = tensor_type()
-    return tensor is not None and issubclass(type(thing), tensor) and numel_of(thing) == 1
+    return is_tensor(type(thing)) and numel_of(thing) == 1
 
 
 def is_shared(tensor: Any) -> bool:
