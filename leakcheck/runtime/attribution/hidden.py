@@ -14,6 +14,7 @@ from typing import Any
 
 from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.gradients import gradients_of
+from leakcheck.runtime.introspection.kinds import array_type
 from leakcheck.runtime.introspection.tables import objects_in
 from leakcheck.tracked import referents_of_all
 
@@ -67,11 +68,6 @@ def base_of(thing: Any) -> Any:
     with torch._C.DisableTorchFunction():
         is_view = torch._C.TensorBase._is_view(thing)
         return torch._C.TensorBase._base.__get__(thing) if is_view else None
-
-
-def array_type() -> Any:
-    """Return numpy.ndarray if the program has imported numpy."""
-    return getattr(sys.modules.get("numpy"), "ndarray", None)
 
 
 def storage_start(tensor: Any) -> int:

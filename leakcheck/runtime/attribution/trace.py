@@ -28,6 +28,7 @@ from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import MODULE_TABLES, Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.kinds import (
+    array_type,
     attributes_of,
     bases_of,
     entries_of,
@@ -309,7 +310,7 @@ def _cached_by(memo: Any) -> str:
 
 def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
     kind = type(holder)
-    if kind is hidden.array_type():
+    if kind is array_type():
         return (".base" if hidden.base_of(holder) is child else POSITION), _UNKNOWN
     if objects.is_tensor(kind):
         if hidden.base_of(holder) is child:

@@ -23,6 +23,7 @@ from typing import Any
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.introspection.kinds import (
     ByKind,
+    array_type,
     attribute_of_class,
     globals_of,
     is_of,
@@ -142,7 +143,7 @@ def _are_of_module(names: dict[str, Any]) -> bool:
 
 def _kept_by(part: Any) -> list[Any]:
     """Return the tensor that an array keeps alive where the collector does not see it."""
-    base = hidden.base_of(part) if type(part) is hidden.array_type() else None
+    base = hidden.base_of(part) if type(part) is array_type() else None
     return [] if base is None else [base]
 
 
@@ -163,7 +164,7 @@ def _shown_of(thing: Any) -> tuple[int, int] | None:
     if base is None:
         return None
     try:
-        if type(thing) is hidden.array_type():
+        if type(thing) is array_type():
             while type(base) is type(thing) and (further := hidden.base_of(base)) is not None:
                 base = further
             return (thing.nbytes, base.nbytes) if type(base) is type(thing) else None

@@ -7,12 +7,12 @@ collector does not know. As with tensors that are extended, the largest is large
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, pairwise
 from typing import Any
 
 from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
+from leakcheck.runtime.introspection.kinds import array_type
 
 LEAST_SIZE = 2048  # bytes, or characters of a text
 FEWEST_SIZES = 3  # looks at which the largest was larger than before
@@ -31,7 +31,7 @@ def size_readers() -> dict[type, Callable[[Any], int]]:
         io.BytesIO: _written,
         io.StringIO: _written,
     }
-    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    array = array_type()
     return readers | ({array: array.nbytes.__get__} if array is not None else {})
 
 
@@ -40,7 +40,7 @@ def resized_in_place() -> list[type]:
 
     They are not held while another thread runs code of the user's.
     """
-    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    array = array_type()
     return [] if array is None else [array]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from leakcheck.runtime.introspection.kinds import attribute_of_class
+from leakcheck.runtime.introspection.kinds import array_type, attribute_of_class
 
 ELEMENTS = 4  # along each dimension, at each end
 
@@ -57,12 +57,12 @@ def _agree(past: _Corner, now: _Corner) -> bool:
 
 
 def _is_array(thing: Any) -> bool:
-    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    array = array_type()
     return array is not None and issubclass(type(thing), array)
 
 
 def _array(array: Any) -> tuple[int, Sequence[int], Sequence[int], int] | None:
-    kind = sys.modules["numpy"].ndarray  # past what a derived class makes of these names
+    kind = array_type()  # past what a derived class makes of these names
     if kind.dtype.__get__(array).hasobject or not kind.size.__get__(array):
         return None
     shape, strides = kind.shape.__get__(array), kind.strides.__get__(array)

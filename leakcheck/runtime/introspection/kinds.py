@@ -125,6 +125,11 @@ def derives_from(kind: type, base: type) -> bool:
     return any(each is base for each in bases_of(kind))
 
 
+def array_type() -> Any:
+    """Return numpy.ndarray if the program has imported numpy, else None."""
+    return getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
 def is_exactly(thing: Any, *kinds: type) -> bool:
     """Say whether an object is of one of these types, and not of one derived from it."""
     return any(type(thing) is kind for kind in kinds)

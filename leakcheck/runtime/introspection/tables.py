@@ -5,14 +5,13 @@ Their length never changes; what grows is how many of their places are taken.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from types import NoneType
 from typing import Any
 
-from leakcheck.runtime.introspection.kinds import is_exactly
+from leakcheck.runtime.introspection.kinds import array_type, is_exactly
 
 FEWEST_PLACES, MOST_PLACES = 32, 1 << 20  # a million take 60 ms, and 150 once filled
 _BLANKS = (NoneType, bool, int, float, str)  # what places are made with
@@ -59,8 +58,7 @@ class Tables:
 
 def objects_in(thing: Any) -> list[Any]:
     """Return what is in an array of objects, up to a million; nothing for any other object."""
-    array = getattr(sys.modules.get("numpy"), "ndarray", None)
-    of_objects = type(thing) is array and thing.dtype.hasobject and thing.size <= MOST_PLACES
+    of_objects = type(thing) is array_type() and thing.dtype.hasobject and thing.size <= MOST_PLACES
     return thing.ravel().tolist() if of_objects else []
 
 
