@@ -24,7 +24,7 @@ class File:
     def __init__(self, path: str, text: str) -> None:
         """Parse a text; one that is no Python, or very long, has an empty tree."""
         self.path = path
-        self.tree = _parsed(text)
+        self.tree = parsed(text)
         self.above: dict[ast.AST, ast.AST] = {}
         self._named: dict[str, list[ast.AST]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
@@ -276,6 +276,16 @@ def is_around(node: ast.AST, line: int) -> bool:
     return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
 
 
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes in another in their order, without what functions and classes in it have."""
+    waiting = [*ast.iter_child_nodes(scope)][::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            waiting += [*ast.iter_child_nodes(node)][::-1]
+
+
 def same(one: ast.AST, other: ast.AST) -> bool:
     """Say whether two expressions are spelt alike, whether read or set."""
     return ast.unparse(one) == ast.unparse(other)
@@ -317,7 +327,8 @@ def is_property(function: Function) -> bool:
     return any(name_of(each) in ("property", "cached_property") for each in function.decorator_list)
 
 
-def _parsed(text: str) -> ast.Module:
+def parsed(text: str) -> ast.Module:
+    """Return the tree of a text, an empty one if it is no Python or very long."""
     try:
         if text.count("\n") <= LARGEST_LINES:
             return ast.parse(text)

@@ -7,35 +7,32 @@ import linecache
 from collections.abc import Iterator
 from functools import lru_cache
 
-from leakcheck.source.tree import FUNCTIONS, name_of
+from leakcheck.source import tree
+from leakcheck.source.tree import FUNCTIONS, name_of, own_nodes
 from leakcheck.source.words import words
-
-LARGEST_LINES = 20_000  # a longer file is not parsed
 
 
 def of_name(path: str, function: str, name: str) -> int | None:
     """Return the first line that gives `name` its value in `function`, "" for the module."""
-    for body in _bodies(path, function):
-        for node in _own_nodes(body):
-            if any(_targets_name(target, name) for target in _targets(node)):
-                return int(getattr(node, "lineno", 0)) or None
-    return None
+    return next(_of_name(path, function, name), None)
 
 
 def last_of_name(path: str, function: str, name: str) -> int | None:
     """Return the last line that gives `name` a value in `function`, if it is not the only one."""
-    lines = [
-        int(getattr(node, "lineno", 0))
-        for body in _bodies(path, function)
-        for node in _own_nodes(body)
-        if any(_targets_name(target, name) for target in _targets(node))
-    ]
+    lines = list(_of_name(path, function, name))
     return max(lines) if len(lines) > 1 else None
+
+
+def _of_name(path: str, function: str, name: str) -> Iterator[int]:
+    for body in _bodies(path, function):
+        for node in own_nodes(body):
+            if any(_targets_name(target, name) for target in _targets(node)):
+                yield int(getattr(node, "lineno", 0))
 
 
 def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
     """Return the first line in a class that gives `self.attribute` or `attribute` its value."""
-    return next(iter(_of_attribute(path, class_name, attribute)), None)
+    return next(_of_attribute(path, class_name, attribute), None)
 
 
 def last_of_attribute(
@@ -84,29 +81,16 @@ def _of_attribute(path: str, class_name: str, attribute: str) -> Iterator[int]:
 @lru_cache(maxsize=64)
 def parsed(path: str) -> ast.Module:
     """Return the tree of a source file, an empty one if it has none or is very long."""
-    lines = linecache.getlines(path)
-    try:
-        return ast.parse("".join(lines)) if len(lines) <= LARGEST_LINES else ast.Module([], [])
-    except (SyntaxError, ValueError, RecursionError):
-        return ast.Module([], [])
+    return tree.parsed("".join(linecache.getlines(path)))
 
 
 def _bodies(path: str, function: str) -> Iterator[ast.AST]:
-    tree = parsed(path)
     if not function:
-        yield tree
+        yield parsed(path)
         return
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == function:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, FUNCTIONS) and node.name == function:
             yield node
-
-
-def _own_nodes(body: ast.AST) -> Iterator[ast.AST]:
-    """Walk a body in the order of its lines, without the functions and classes inside."""
-    for child in ast.iter_child_nodes(body):
-        yield child
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            yield from _own_nodes(child)
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:

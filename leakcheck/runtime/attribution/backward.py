@@ -12,7 +12,7 @@ from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import ADDS, name_of
 from leakcheck.runtime.introspection.frames import Site
-from leakcheck.source.tree import FUNCTIONS
+from leakcheck.source.tree import FUNCTIONS, own_nodes
 from leakcheck.source.words import words
 
 CREATES = "create_graph"  # backward ties the parameters to their gradients, in C++
@@ -77,7 +77,7 @@ def _backwards(tree: ast.Module) -> Iterator[ast.Call]:
 def _taken_by(tree: ast.Module, name: str) -> Iterator[ast.Call]:
     """Yield the calls of a backward of something, or of what is made of it."""
     for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
-        nodes = [node for node in _own_nodes(scope) if isinstance(node, (ast.stmt, ast.Call))]
+        nodes = [node for node in own_nodes(scope) if isinstance(node, (ast.stmt, ast.Call))]
         made = _made_of(nodes, name)
         for node in nodes:
             if isinstance(node, ast.Call) and name_of(node.func) in _CALLS:
@@ -114,11 +114,3 @@ def _names_in(expression: ast.expr) -> Iterator[str]:
     for node in ast.walk(expression):
         if isinstance(node, (ast.Name, ast.Attribute)):
             yield name_of(node)
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Walk a scope without the functions and classes inside it."""
-    for child in ast.iter_child_nodes(scope):
-        if not isinstance(child, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            yield child
-            yield from _own_nodes(child)

@@ -26,13 +26,13 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.introspection import frames
+from leakcheck.source.tree import own_nodes
 
 SWITCHES, TICK = "__leakcheck_on__", "__leakcheck_tick__"
 _COMPILED = re.compile(r"jit|compile|script|kernel|vectorize|numba|taichi|\bti\.|\bwp\.")
 _TEXT = re.compile(r"(['\"]).*?\1")  # as of an option `--compile`
 _NOT_THE_USERS = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python3[^\\/]*)[\\/]")
 _MODULE_LOOPS = re.compile(r"fit|train|run|main|loop|epoch|learn|optim|valid|eval|test")
-_ELSEWHERE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +298,7 @@ def _over(node: ast.For | ast.AsyncFor | ast.While) -> str:
 
 def _yields(loop: ast.AST) -> bool:
     """Say whether the body of a loop yields, not counting functions that are defined in it."""
-    inside = [loop]
-    while inside:
-        node = inside.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, _ELSEWHERE):
-            inside.extend(ast.iter_child_nodes(node))
-    return False
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(loop))
 
 
 def _first_line(code: CodeType) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.source.tree import FUNCTIONS, Function, own_nodes
 
 # module, class in it ("" for the module's own functions), what its logging functions are called
 TRACKERS = (
@@ -30,7 +31,6 @@ TRACKERS = (
 SILENCED = "__leakcheck_silenced__"
 LOGS = re.compile(r"_?(log|report|record|track)(_\w+)?|on_\w+|\w*callback|_?write_(log|scalar)\w*")
 LOGGER_CLASS = re.compile(r"\w*(Callback|Logger|Meter|Tracker|Recorder|Writer|History|Monitor)s?")
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def without_logging(changed: Counter[str]) -> None:
@@ -54,7 +54,7 @@ def _silence_in(node: ast.AST, *, in_logger: bool) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             _silence_in(child, in_logger=LOGGER_CLASS.fullmatch(child.name) is not None)
-        elif isinstance(child, _Function):
+        elif isinstance(child, FUNCTIONS):
             named = in_logger and not child.name.startswith("__")
             if (named or LOGS.fullmatch(child.name)) and _returns_nothing(child):
                 _empty(child)
@@ -64,22 +64,19 @@ def _silence_in(node: ast.AST, *, in_logger: bool) -> None:
             _silence_in(child, in_logger=in_logger)
 
 
-def _returns_nothing(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _returns_nothing(function: Function) -> bool:
     if function.decorator_list:  # a property, a hook that something else registers
         return False
-    waiting: list[ast.AST] = [*function.body]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return False
-        if isinstance(node, ast.Return) and node.value is not None:
-            return False
-        if not isinstance(node, (*_Function, ast.Lambda, ast.ClassDef)):
-            waiting.extend(ast.iter_child_nodes(node))
-    return True
+    return not any(map(_gives_something, own_nodes(function)))
 
 
-def _empty(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def _gives_something(node: ast.AST) -> bool:
+    if isinstance(node, ast.Return):
+        return node.value is not None
+    return isinstance(node, (ast.Yield, ast.YieldFrom))
+
+
+def _empty(function: Function) -> None:
     call = ast.parse(f"{SILENCED}({function.name!r})").body[0]
     for part in ast.walk(call):
         ast.copy_location(part, function.body[0])
