@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from leakcheck.runtime.readings.proc import rows_of
+
 CHILDREN = "host.children"  # resident, not of a file, of all child processes together
-_ANONYMOUS = b"RssAnon:"
 
 
 def child_pids() -> list[int] | None:
@@ -26,12 +27,4 @@ def anonymous_bytes(pids: Iterable[int]) -> int:
 
     What the parent had when it forked counts from the start, so writing to it changes nothing.
     """
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/status", "rb") as status:
-                told = next((line for line in status if line.startswith(_ANONYMOUS)), None)
-        except OSError:  # it has ended meanwhile
-            continue
-        total += int(told.split()[1]) << 10 if told else 0
-    return total
+    return sum(sum(rows_of(f"/proc/{pid}/status", b"RssAnon") or ()) for pid in pids)

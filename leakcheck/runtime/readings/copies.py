@@ -22,6 +22,7 @@ from leakcheck.runtime.introspection.kinds import (
     is_exactly,
     name_of,
 )
+from leakcheck.runtime.readings.proc import rows_of
 from leakcheck.tracked import instances
 
 MOST_ASKED = 4  # children; the others are taken to be like them
@@ -30,7 +31,6 @@ LEAST_NAMED_BYTES = 8 << 20  # copied, for the heap to be searched for the loade
 DEEPEST = 4  # data sets inside data sets that are looked through: subsets, concatenations
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 MOST_TOGETHER = 64  # data sets in a list
-_OWN, _ANONYMOUS = b"Private_Dirty", b"Anonymous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,8 @@ class CopyMeter:
 
 def _pages_of(pid: int) -> _Pages | None:
     """Ask the kernel (since Linux 4.14); None of a process that has ended, or that is not ours."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
-            rows = dict(line.partition(b":")[::2] for line in rollup)
-        own, anonymous = (int(rows[name].split()[0]) << 10 for name in (_OWN, _ANONYMOUS))
-    except (OSError, KeyError, ValueError, IndexError):
-        return None
-    return _Pages(own, anonymous)
+    rows = rows_of(f"/proc/{pid}/smaps_rollup", b"Private_Dirty", b"Anonymous")
+    return None if rows is None else _Pages(*rows)
 
 
 def _longest_container() -> tuple[str, int]:

@@ -32,6 +32,7 @@ from leakcheck.runtime.readings.collector import CollectorListener
 from leakcheck.runtime.readings.copies import PAGE_BYTES, CopyMeter
 from leakcheck.runtime.readings.cycles import GarbageKind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
+from leakcheck.runtime.readings.proc import rows_of
 from leakcheck.runtime.readings.series import Series
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
@@ -242,12 +243,8 @@ def _count(folder: str) -> int:
 
 def resident_bytes() -> int:
     """Return the resident bytes that belong to no file (10 us); negative where nothing tells."""
-    try:
-        with open("/proc/self/status", "rb") as status:
-            rows = dict(line.partition(b":")[::2] for line in status)
-        return 1024 * sum(int(rows[name].split()[0]) for name in (b"RssAnon", b"RssShmem"))
-    except (OSError, KeyError, ValueError, IndexError):
-        return -(1 << 60)
+    rows = rows_of("/proc/self/status", b"RssAnon", b"RssShmem")
+    return -(1 << 60) if rows is None else sum(rows)
 
 
 def mapped_bytes() -> int:
