@@ -10,8 +10,6 @@ CONDITIONS = {
     "over-its-limit": "a quarter longer than its limit",
     "taken-in-vain": "what takes away ran twice, nothing else may, and it went on growing",
     "left-by-some-requests": "each request takes away its own entry by key, and nothing else does",
-    "came-down": "its length has come down",
-    "stands": "its length stands",
     "published": "a known leak of a library, and nothing that takes away has run",
     "fills-to-a-number": "a limit is known, and it is below",
     "fills-to-a-limit": "a ring, added below n, or cut above n, and n is not known",
@@ -22,8 +20,6 @@ CONDITIONS = {
     "gathers-too-much": "joined, saved or used after a loop, and memory has no room for all of it",
     "gathered": "after a loop over something joined or saved, or used where no optimizer steps",
     "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
-    "keyed": "found by key",
-    "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
     "does-not-fit": "it has a limit, and memory has no room for so many",
     "grows": "otherwise",
 }
@@ -44,7 +40,6 @@ _KINDS = {
     "fills": "it fills up",
     "emptied": "it is emptied",
     "memo": "it slows down",
-    "unsure": "nothing is known",
 }
 _VERDICTS = {"look again": "looked at again"}
 _WAITS = {

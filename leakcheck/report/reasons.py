@@ -18,8 +18,6 @@ _OF_GROWTH = {
     "taken-in-vain": "`{code}` ({path}:{line}) ran again and again, and it went on growing",
     "left-by-some-requests": "`{code}` ({path}:{line}) takes a request's own entry away, and not "
     "every request comes to it",
-    "came-down": "it was emptied, and may be again",
-    "stands": "it is full: it no longer grows",
     "published": "a leak of the installed version that is known",
     "fills-to-a-number": "it fills to at most {most} elements",
     "fills-to-a-limit": "it fills to a limit: {code} ({path}:{line})",
@@ -29,8 +27,6 @@ _OF_GROWTH = {
     "emptied-elsewhere": "`{code}` ({path}:{line}) may still take it away",
     "gathered": "`{code}` ({path}:{line}) uses it after the loop: it may be gathered on purpose",
     "memo": "`{code}` ({path}:{line}) adds only what is new",
-    "keyed": "it finds things by key, and may be a cache that fills up",
-    "held-by-nothing-known": "nothing that is known holds it",
     "gathers-too-much": "the loop gathers {most:,} elements, {full_bytes:B}, before `{code}` "
     "({path}:{line}) uses it, and there is room for {room_bytes:B}",
     "does-not-fit": "its limit is {most:,} elements, {full_bytes:B}, and there is room for "

@@ -15,15 +15,13 @@ from leakcheck.model import Field, Reason
 from leakcheck.source.guards import MOST_HELD
 from leakcheck.source.uses import RELIEVES, Use
 
-OutlookKind = Literal["leak", "fills", "emptied", "memo", "unsure"]
-Course = Literal["unknown", "rises", "stands", "falls"]
+OutlookKind = Literal["leak", "fills", "emptied", "memo"]
 Then = Literal["growing", "steady", "unclear", "look again"]
 
 # what is cut back now and then may hold somewhat more than its limit; a quarter more it does not
 PASSED = 1.25
 FEWEST_RUNS = 2  # of what takes away, after which growth that goes on is not held by it
 FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by turns
-LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
 LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long
 GRAPH_LIMIT_STEPS = 200  # of graphs: what is cut back later than that is a leak until then
 LOOP_STEPS = 1000  # for the loop around the steps to turn, though nothing says what that lets go
@@ -68,21 +66,15 @@ class Case:
     """What is known about one thing that grows: its uses by the source, all else by measuring."""
 
     uses: tuple[Use, ...] = ()
-    capacity: int | None = None  # as the live objects say
     length: int | None = None  # of that very container
-    course: Course = "unknown"  # of its length
-    per_step: float = 1.0
+    rises: bool = False  # its length, as far as it was measured
     graph: bool = False
     alone: bool = False  # one tensor keeps the graph it was made by, in no container
     awaited: bool = False  # a backward that has not run yet takes the graph
-    keyed: bool = False  # it is found by key
-    shapes_vary: bool = False
-    per_training: bool = False
     per_request: bool = False  # the steps are requests, each of which takes away its own entry
     due: bool = False  # an event loop lets go of it in time
     published: bool = False  # a known leak of an installed version of a library
     trains: bool = True  # an optimizer steps: to gather is not all that the loop is for
-    held: bool = True
     beyond: Beyond | None = None  # what it never comes to: memory has no room
 
     @property
@@ -114,9 +106,7 @@ class Case:
 
     @property
     def most(self) -> int | None:
-        """The least number that it is kept to, by live objects or by what the source states."""
-        if self.capacity is not None:
-            return self.capacity
+        """The least number that it is kept to, by what the source states."""
         known = [use.guard.n for use in self.limits if use.guard.n is not None]
         return min(known, default=None)
 
@@ -126,11 +116,11 @@ class Case:
 
         None where another limit is not known: it may be the one that holds.
         """
-        if self.capacity is None and any(use.guard.n is None for use in self.limits):
+        if any(use.guard.n is None for use in self.limits):
             return None
         each = (u for u in self.limits if u.guard.only and u.reach == "each step")
         known = [use.guard.n for use in each if use.guard.n is not None and use.role != "ring"]
-        return self.capacity if self.capacity is not None else min(known, default=None)
+        return min(known, default=None)
 
     def is_own(self, use: Use) -> bool:
         """Say whether a use takes away what its own request added: nothing that others left."""
@@ -161,11 +151,6 @@ class Case:
         if use.guard.kind == "above" and most is not None and length is not None:
             return length <= most
         return (use.guard.of_self and not use.took) and use.ran < use.asked
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether it was not seen to come down or to stand."""
-        return self.course not in ("falls", "stands")
 
 
 def may_relieve(use: Use) -> bool:
@@ -223,10 +208,9 @@ def _is_lasting_graph(case: Case) -> bool:
     """
     known = (use for use in case.relief if use.role != "escape")
     beside = (use for use in known if use.reach == "each step")
-    lets_go = case.capacity is not None or any((*case.limits, *beside))
     cut = any(use.detached for use in case.limits)
-    lets_go = lets_go and (cut or not case.alone)
-    return case.graph and case.goes_on and not (case.awaited or lets_go)
+    lets_go = any((*case.limits, *beside)) and (cut or not case.alone)
+    return case.graph and not (case.awaited or lets_go)
 
 
 def _hoped(case: Case, wait_steps: int, then: Then) -> Says:
@@ -242,8 +226,7 @@ def _vain(case: Case) -> Use | None:
 
 
 def _is_in_vain(case: Case) -> bool:
-    other = case.relief or case.capacity is not None
-    return case.goes_on and _vain(case) is not None and not other
+    return _vain(case) is not None and not case.relief
 
 
 def _own(case: Case) -> Use | None:
@@ -251,19 +234,18 @@ def _own(case: Case) -> Use | None:
 
 
 def _is_left_by_some(case: Case) -> bool:
-    other = case.relief or case.capacity is not None
-    return case.goes_on and _own(case) is not None and not other
+    return _own(case) is not None and not case.relief
 
 
 def _is_over(case: Case) -> bool:
-    most, length = case.firm, case.length
-    return case.goes_on and most is not None and (length or 0) > PASSED * most
+    most = case.firm
+    return most is not None and (case.length or 0) > PASSED * most
 
 
 def _is_below_its_limit(case: Case) -> bool:
     """Say whether a limit is known that it may yet come to; one cut to now and then is passed."""
-    most, length = case.most, case.length
-    return most is not None and (case.capacity is not None or (length or 0) < most)
+    most = case.most
+    return most is not None and (case.length or 0) < most
 
 
 def _turning(case: Case) -> Use | None:
@@ -289,7 +271,7 @@ def _took_nothing(case: Case) -> bool:
     added = max((use.ran for use in case.adds), default=0)
     as_often = added > 0 and all(use.ran >= added and not use.sure for use in case.relief)
     takes = all(use.role == "take" and use.reach == "each step" for use in case.relief)
-    return bool(case.relief) and as_often and takes and case.course == "rises"
+    return bool(case.relief) and as_often and takes and case.rises
 
 
 def _relieving(case: Case) -> Use | None:
@@ -323,24 +305,21 @@ def _is_memo(case: Case) -> bool:
 
 def _steps_to_be_full(case: Case) -> int:
     most, length = case.most or 0, case.length or 0
-    missing = max(FILLS_WITHIN * (most - length), PASSED * most - length)
-    steps = missing / max(case.per_step, LEAST_PER_STEP)
-    return max(1, round(steps))
+    return max(1, round(max(FILLS_WITHIN * (most - length), PASSED * most - length)))
 
 
 def _steps_to_a_limit(case: Case) -> int:
     return GRAPH_LIMIT_STEPS if case.graph else LIMIT_STEPS
 
 
-def _unsure_steps(case: Case) -> int:
-    return SHAPES_STEPS if case.shapes_vary else UNSURE_STEPS
-
-
 def _always(kind: OutlookKind, wait_steps: int | None, then: Then) -> Callable[[Case], Says]:
     return lambda case: (kind, wait_steps, then)
 
 
-def _of_memory(beyond: Beyond) -> Numbers:
+def _of_memory(case: Case) -> Numbers:
+    beyond = case.beyond
+    if beyond is None:
+        return ()
     return (
         ("most", beyond.most),
         ("full_bytes", beyond.full_bytes),
@@ -361,8 +340,6 @@ TABLE = (
     ),
     OutlookRow("taken-in-vain", _is_in_vain, _LEAK, _vain),
     OutlookRow("left-by-some-requests", _is_left_by_some, _LEAK, _own),
-    OutlookRow("came-down", lambda e: e.course == "falls", _always("emptied", 0, "steady")),
-    OutlookRow("stands", lambda e: e.course == "stands", _always("fills", 0, "steady")),
     OutlookRow("published", _is_published, _LEAK, _first_add),
     OutlookRow(
         "fills-to-a-number",
@@ -381,7 +358,7 @@ TABLE = (
         lambda e: _gathering(e) is not None and e.beyond is not None and not e.relief,
         _LEAK,
         _gathering,
-        lambda e: _of_memory(e.beyond) if e.beyond else (),
+        _of_memory,
     ),
     OutlookRow(
         "gathered",
@@ -414,18 +391,6 @@ TABLE = (
         _relieving,
     ),
     OutlookRow("memo", _is_memo, _always("memo", MEMO_STEPS, "growing"), _first_add),
-    OutlookRow("keyed", lambda e: e.keyed, _always("memo", ELSEWHERE_STEPS, "growing")),
-    OutlookRow(
-        "held-by-nothing-known",
-        lambda e: not e.held or e.shapes_vary or e.per_training,
-        lambda e: ("unsure", _unsure_steps(e), "unclear"),
-    ),
-    OutlookRow(
-        "does-not-fit",
-        lambda e: e.beyond is not None,
-        _LEAK,
-        _first_add,
-        lambda e: _of_memory(e.beyond) if e.beyond else (),
-    ),
+    OutlookRow("does-not-fit", lambda e: e.beyond is not None, _LEAK, _first_add, _of_memory),
     OutlookRow("grows", lambda e: True, _LEAK, _first_add),
 )

@@ -91,7 +91,7 @@ class Prospects:
     def outlook(self) -> Outlook | None:
         """What is to come of all of them: a leak, or else what is to be waited for the longest."""
         leaks = [one.outlook for one in self.each if one.outlook.kind == "leak"]
-        order = {"emptied": 3, "unsure": 2, "memo": 1, "fills": 0}
+        order = {"emptied": 2, "memo": 1, "fills": 0}
         others = sorted((one.outlook for one in self.each), key=lambda one: -order.get(one.kind, 0))
         return next(iter((*leaks, *others)), None)
 
@@ -305,7 +305,7 @@ def _prospect(
         case,
         uses=found,
         length=known.length if known else None,
-        course="rises" if known and known.was_never_emptied else "unknown",
+        rises=known is not None and known.was_never_emptied,
         graph=graph,
         alone=_keeps_its_history(suspect),
         awaited=awaited is not None,
