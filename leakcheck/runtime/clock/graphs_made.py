@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from leakcheck.runtime.introspection.graph import sequence_number
 
 FEWEST_THAT_MADE = 7  # iterations
 
@@ -20,7 +20,7 @@ class GraphsMade:
 
     def note(self, loop: int) -> None:
         """Note that an iteration of `loop` begins (0.3 us)."""
-        newest = _sequence_number()
+        newest = sequence_number()
         self._made[loop] = self._made.get(loop, 0) + (newest > self._newest.get(loop, newest))
         self._newest[loop] = newest
         self._seen[loop] = self._seen.get(loop, 0) + 1
@@ -29,9 +29,3 @@ class GraphsMade:
         """Say whether at least half of the iterations of `loop` made Nodes, and several did."""
         made = self._made.get(loop, 0)
         return made >= FEWEST_THAT_MADE and 2 * made >= self._seen[loop] - 1
-
-
-def _sequence_number() -> int:
-    torch = sys.modules.get("torch")
-    read = getattr(getattr(torch, "autograd", None), "_get_sequence_nr", None)
-    return int(read()) if read is not None else 0
