@@ -1,6 +1,6 @@
 """Bytes that malloc's callers have in use, asked of whichever allocator the process runs on.
 
-glibc tells by mallinfo2, jemalloc by mallctl ("stats.allocated"), tcmalloc by its extension
+glibc tells psutil, jemalloc tells by mallctl ("stats.allocated"), tcmalloc by its extension
 ("generic.current_allocated_bytes"); with the last two preloaded, glibc's own count stands still.
 """
 
@@ -28,7 +28,7 @@ def heap_reader() -> Reader | None:
         process = ctypes.CDLL(None)
     except (OSError, TypeError):
         return None
-    return _preloaded(process) or _less_cached(_by_psutil() or _glibc(process))
+    return _preloaded(process) or _less_cached(_by_psutil())
 
 
 def exact_heap_reader() -> Reader | None:
@@ -51,7 +51,12 @@ def _malloc_counters() -> Callable[[], _Mallinfo2] | None:
         process = ctypes.CDLL(None)
     except (OSError, TypeError):
         return None
-    return None if _preloaded(process) else _glibc_counters(process)
+    mallinfo2 = getattr(process, "mallinfo2", None)
+    if mallinfo2 is None or _preloaded(process):
+        return None
+    mallinfo2.restype = _Mallinfo2
+    counters: Callable[[], _Mallinfo2] = mallinfo2
+    return counters
 
 
 def _less_cached(in_use: Reader | None) -> Reader | None:
@@ -120,24 +125,3 @@ class _Mallinfo2(ctypes.Structure):
             *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
         )
     )
-
-
-def _glibc_counters(process: ctypes.CDLL) -> Callable[[], _Mallinfo2] | None:
-    mallinfo2 = getattr(process, "mallinfo2", None)
-    if mallinfo2 is None:
-        return None
-    mallinfo2.restype = _Mallinfo2
-    counters: Callable[[], _Mallinfo2] = mallinfo2
-    return counters
-
-
-def _glibc(process: ctypes.CDLL) -> Reader | None:
-    counters = _glibc_counters(process)
-    if counters is None:
-        return None
-
-    def read() -> int:
-        now = counters()
-        return int(now.uordblks + now.hblkhd)
-
-    return read
