@@ -11,9 +11,10 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
+from leakcheck.runtime.introspection.frames import outwards
 from leakcheck.runtime.introspection.local_names import locals_of
 from leakcheck.source.tree import Loop
 
@@ -40,9 +41,8 @@ class Turns:
 
     def turned(self) -> bool:
         """Say whether it has turned since it was asked for the last time (5 us)."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code is not self.code:
-            frame = frame.f_back
+        around = outwards(sys._getframe(1))
+        frame = next((each for each in around if each.f_code is self.code), None)
         if frame is None or not self.names:
             return False
         optimized = self.code.co_flags & inspect.CO_OPTIMIZED

@@ -14,13 +14,12 @@ from leakcheck.source.tree import LOOPS, Loop
 
 def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:
     """Yield the loops that run around the line of a frame and its callers', the innermost first."""
-    while frame is not None:
-        path, line = frame.f_code.co_filename, frame.f_lineno or 0
+    for each in frames.outwards(frame):
+        path, line = each.f_code.co_filename, each.f_lineno or 0
         if frames.is_own(path):
-            column = _column(frame)
+            column = _column(each)
             around = [loop for loop in _loops(path) if _has_inside(loop, line, column)]
-            yield from ((frame.f_code, loop) for loop in reversed(around))
-        frame = frame.f_back
+            yield from ((each.f_code, loop) for loop in reversed(around))
 
 
 def _loops(path: str) -> list[Loop]:

@@ -7,6 +7,7 @@ from itertools import takewhile
 from types import CodeType, FrameType
 
 from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.introspection.frames import outwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,5 @@ class CallsAround:
 
 def calls_around(frame: FrameType | None) -> CallsAround:
     """Return what is running around a place."""
-    functions: list[CodeType] = []
-    at = frame
-    while at is not None:
-        functions.append(at.f_code)
-        at = at.f_back
+    functions = [each.f_code for each in outwards(frame)]
     return CallsAround(tuple(reversed(functions)), frozenset(ticks.enclosing(frame)))

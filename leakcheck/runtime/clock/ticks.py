@@ -108,17 +108,16 @@ def switch(loop: int, on: bool) -> None:
 def enclosing(frame: FrameType | None) -> list[int]:
     """Return the loops that are running around `frame`, the innermost first."""
     found: list[int] = []
-    while frame is not None:
-        code = frame.f_code
+    for each in frames.outwards(frame):
+        code = each.f_code
         inside = [
             number
             for number, loop in enumerate(loops)
             if loop.path == code.co_filename
             and loop.first_line == _first_line(code)
-            and loop.line <= (frame.f_lineno or 0) <= loop.end_line
+            and loop.line <= (each.f_lineno or 0) <= loop.end_line
         ]
         found.extend(reversed(inside))
-        frame = frame.f_back
     return found
 
 

@@ -116,7 +116,11 @@ def running() -> Iterator[FrameType]:
 
 def stack() -> Iterator[FrameType]:
     """Yield the frames that run in this thread, the innermost first, leakcheck's own included."""
-    frame: FrameType | None = sys._getframe(1)
+    yield from outwards(sys._getframe(1))
+
+
+def outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and its callers', the innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -127,22 +131,16 @@ def codes_elsewhere() -> list[CodeType]:
     own = threading.get_ident()
     # in no variable: it has this very frame in it, and what a cycle keeps waits for a collection
     return [
-        code
+        each.f_code
         for thread, frame in sys._current_frames().items()
         if thread != own
-        for code in _codes(frame)
+        for each in outwards(frame)
     ]
 
 
 def own_codes_elsewhere() -> list[CodeType]:
     """Return the user's functions that other threads are in."""
     return [code for code in codes_elsewhere() if is_own(code.co_filename)]
-
-
-def _codes(frame: FrameType | None) -> Iterator[CodeType]:
-    while frame is not None:
-        yield frame.f_code
-        frame = frame.f_back
 
 
 def namespaces(path: str) -> Iterator[dict[str, Any]]:

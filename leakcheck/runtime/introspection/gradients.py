@@ -51,10 +51,5 @@ def _may_train(frame: FrameType) -> bool:
     innermost = frame.f_code.co_filename
     if os.path.basename(innermost) in _WAITS and not frames.is_own(innermost):
         return False
-    caller: FrameType | None = frame
-    while caller is not None:
-        path = caller.f_code.co_filename
-        if _TORCH in path or frames.is_own(path):
-            return True
-        caller = caller.f_back
-    return False
+    paths = (each.f_code.co_filename for each in frames.outwards(frame))
+    return any(_TORCH in path or frames.is_own(path) for path in paths)
