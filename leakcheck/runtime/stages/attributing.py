@@ -24,7 +24,7 @@ from leakcheck.runtime.stages.attribution import (
 )
 from leakcheck.runtime.stages.episode import NOTHING_FOUND, Attributed, Episode
 from leakcheck.runtime.stages.loop import LoopCourse
-from leakcheck.runtime.stages.moves import Await, Move, WatchAgain, attribute, confirm_for_longer
+from leakcheck.runtime.stages.moves import Attribute, Await, Move, WatchAgain, confirm_for_longer
 from leakcheck.runtime.stages.stage import Stage
 
 
@@ -124,7 +124,7 @@ class Attributing(Stage):
         if RENEWED in findings.notices and not at_end and loop.remade is None:
             # what comes many at once, as at each epoch's end, grew but once in a short window
             loop.remade = findings.remade
-            return attribute(self.grown, self.episode, LONGER_WINDOW_STEPS)
+            return Attribute(self.grown, self.episode, LONGER_WINDOW_STEPS)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)
         full = step + findings.full_in_steps * outlook.FILLS_WITHIN
@@ -181,7 +181,7 @@ class Attributing(Stage):
         if limits is None and findings.prospects.removal is None:
             return None
         loop.looked_again = True
-        return attribute(episode.grown, episode, period_steps + 2)
+        return Attribute(episode.grown, episode, period_steps + 2)
 
     def _limited(self, step: int, findings: WindowResult) -> Move | None:
         """Excuse what the program itself limits, for as long as that may take."""

@@ -10,7 +10,7 @@ from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED
 from leakcheck.runtime.stages.episode import Episode
 from leakcheck.runtime.stages.loop import LoopCourse
-from leakcheck.runtime.stages.moves import Await, Move, WatchAgain, attribute, confirm
+from leakcheck.runtime.stages.moves import Attribute, Await, Move, WatchAgain, confirm
 from leakcheck.runtime.stages.stage import Stage
 
 
@@ -42,7 +42,7 @@ class Confirming(Stage):
     def _judge(self, step: int) -> Move | None:
         loop, confirmation, episode = self._loop, self._confirmation, self.episode
         if confirmed := confirmation.confirmed(loop.watch):
-            return attribute(confirmed, episode)
+            return Attribute(confirmed, episode)
         if episode.soon:  # wait for as long as usual
             return WatchAgain(loop.span.after)
         if (longer := confirmation.longer(step, loop.span.seen(step))) is not None:

@@ -9,7 +9,7 @@ from leakcheck.runtime.judgement.planned import again, confirmation
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Attributed, Episode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from leakcheck.runtime.judgement.confirmation import Confirmation
     from leakcheck.runtime.judgement.judge import Reading
@@ -40,7 +40,7 @@ class Confirm:
 class Attribute:
     """This was confirmed to grow: who holds it? The window is to see so many steps at least."""
 
-    grown: tuple[Reading, ...]
+    grown: Sequence[Reading]
     episode: Episode
     least_steps: int = 0
 
@@ -80,8 +80,3 @@ def confirm_for_longer(episode: Episode, step: int, steps: int, held: Attributed
     longer = again(list(episode.grown), step, steps)
     doubted = replace(episode, grown=(), soon=False, doubted=True, held=held)
     return Confirm(longer, doubted)
-
-
-def attribute(grown: Iterable[Reading], episode: Episode, least_steps: int = 0) -> Attribute:
-    """Look who holds what has grown."""
-    return Attribute(tuple(grown), episode, least_steps)

@@ -10,7 +10,7 @@ from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.release import GONE
-from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm_for_longer
+from leakcheck.runtime.stages.moves import Attribute, Move, Settle, WatchAgain, confirm_for_longer
 from leakcheck.runtime.stages.stage import GrowthStage
 
 EMPTIED = "once-emptied"
@@ -140,7 +140,7 @@ class Waiting(GrowthStage):
         may_be = release.emptied or self.found.prospects.turns
         if outcome == "kept" and may_be and not self.episode.doubted:
             # what the turn empties is not the holder: look for longer
-            return attribute(self.grown, replace(self.episode, doubted=True))
+            return Attribute(self.grown, replace(self.episode, doubted=True))
         if outcome == "kept":
             loop.waits = "nothing"
         return None

@@ -7,7 +7,7 @@ from leakcheck.runtime.judgement.harmless import PLAIN
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Episode
 from leakcheck.runtime.stages.loop import LoopCourse
-from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm
+from leakcheck.runtime.stages.moves import Attribute, Move, Settle, WatchAgain, confirm
 from leakcheck.runtime.stages.stage import Stage
 
 
@@ -84,7 +84,7 @@ class Watching(Stage):
         if loop.by_phase:
             # steps inside a phase confirm nothing: what is released at its end grows in them
             recurring = loop.recurring.note(found)
-            return attribute(recurring, NEW_EPISODE) if recurring else None
+            return Attribute(recurring, NEW_EPISODE) if recurring else None
         if found:
             return confirm(found, loop, step)
         if even := loop.looks.soon():
