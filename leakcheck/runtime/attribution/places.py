@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from types import FunctionType
 from typing import Any
 
 from leakcheck.runtime.attribution import assignments, trace
-from leakcheck.runtime.attribution.holders import Chain, Root, path_of_class
+from leakcheck.runtime.attribution.holders import Chain, path_of_class
 from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import name_of
+
+_Find = Callable[[str, str, str], int | None]  # of a path, a function or class, and a name
 
 
 def held_at(chain: Chain) -> list[Site]:
     """Return the user's lines that make the holders of a chain, the nearest to the leak first."""
     sites = [_of_pair(*three) for three in _threes(chain)]
     found = [site for site in reversed(sites) if site is not None]
-    root = _of_root(chain.root, chain.objects) if chain.root is not None else None
+    root = _of_root(chain, assignments.of_name)
     return [*found, root] if root is not None else found
 
 
@@ -33,14 +36,7 @@ def rebound_at(chain: Chain) -> Site | None:
     nearest_first = reversed([*_threes(chain)])
     sites = (_rebound_attribute(*three) or _rebound_cell(*three) for three in nearest_first)
     nearest = next((site for site in sites if site is not None), None)
-    if nearest is not None or root.kind == "class":
-        return nearest
-    name, function = root.name, root.owner
-    if root.kind == "module":
-        name = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else ""
-        function = ""
-    line = assignments.last_of_name(root.path, function, name) if name else None
-    return Site(root.path, line, function or "<module>") if line else None
+    return _of_root(chain, assignments.last_of_name) if nearest is None else nearest
 
 
 def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:
@@ -50,13 +46,9 @@ def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:
 
 
 def _rebound_attribute(holder: Any, child: Any, following: list[Any]) -> Site | None:
-    owner, name = _attribute(holder, child, following)
-    path = path_of_class(owner) if owner is not None else ""
-    if owner is None or not path or not frames.is_own(path):
-        return None
     registered = trace.is_module_table(child, following)  # there before it is given a value
-    line = assignments.last_of_attribute(path, name_of(owner), name, registered=registered)
-    return Site(path, line, name_of(owner)) if line else None
+    find = partial(assignments.last_of_attribute, registered=registered)
+    return _of_attribute(*_attribute(holder, child, following), find)
 
 
 def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
@@ -71,13 +63,15 @@ def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
     return Site(path, line, code.co_name) if line else None
 
 
-def _of_root(root: Root, chain: list[Any]) -> Site | None:
+def _of_root(chain: Chain, find: _Find) -> Site | None:
+    """Return the line of those that give the name at the root a value which is asked for."""
+    root = chain.root
+    if root is None or root.kind == "class" or not root.path or not frames.is_own(root.path):
+        return None
     name, function = root.name, root.owner
     if root.kind == "module":
-        name, function = trace.key_of(chain[0], chain[1]) if len(chain) > 1 else "", ""
-    if root.kind == "class" or not root.path or not frames.is_own(root.path):
-        return None
-    line = assignments.of_name(root.path, function, name)
+        name, function = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else "", ""
+    line = find(root.path, function, name) if name else None
     return Site(root.path, line, function or "<module>") if line else None
 
 
@@ -85,8 +79,7 @@ def _of_pair(holder: Any, child: Any, following: list[Any]) -> Site | None:
     if type(holder) is FunctionType or type(holder) is objects.LruCache:
         wrapped = holder.__dict__.get("__wrapped__", holder)
         return _of_definition(wrapped if type(wrapped) is FunctionType else holder)
-    owner, name = _attribute(holder, child, following)
-    return _of_attribute(owner, name) if owner is not None and name else None
+    return _of_attribute(*_attribute(holder, child, following), assignments.of_attribute)
 
 
 def _attribute(holder: Any, child: Any, following: list[Any]) -> tuple[type | None, str]:
@@ -108,9 +101,9 @@ def _of_definition(function: Any) -> Site | None:
     return Site(code.co_filename, code.co_firstlineno, code.co_name)
 
 
-def _of_attribute(owner: type, name: str) -> Site | None:
-    path = path_of_class(owner)
-    if not path or not frames.is_own(path):
+def _of_attribute(owner: type | None, name: str, find: _Find) -> Site | None:
+    path = path_of_class(owner) if owner is not None else ""
+    if owner is None or not name or not path or not frames.is_own(path):
         return None
-    line = assignments.of_attribute(path, name_of(owner), name)
+    line = find(path, name_of(owner), name)
     return Site(path, line, name_of(owner)) if line else None
