@@ -123,7 +123,7 @@ class StepClock:
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
         if self._optimizer is not None:
             if _is_traced_by_program():
-                ticks.switch(loop, False)
+                ticks.switch_off(loop)
             self._moved |= not count & (count - 1)  # another loop: its optimizer may be the same
             self._idle_ticks += 1
             if self._idle_ticks % LOOK_AGAIN_EVERY == 0:
@@ -132,13 +132,13 @@ class StepClock:
             self._graphs.note(loop)
             self._tick_beside_chosen(loop, count)
         if count == SWITCHED_OFF_AFTER:
-            ticks.switch(loop, False)
+            ticks.switch_off(loop)
 
     def _pass_over(self, loop: int) -> None:
         """Note an iteration in another thread than that of the steps: no more than is needed."""
         count = self._passed[loop] = self._passed.get(loop, 0) + 1
         if count == SWITCHED_OFF_AFTER or _is_traced_by_program():
-            ticks.switch(loop, False)
+            ticks.switch_off(loop)
 
     def gave(self, _: Any, dataset: Any, count: int) -> None:
         """Count a batch of a DataLoader that a library goes over, its optimizer none of torch's."""

@@ -100,9 +100,9 @@ def stop_listening() -> None:
         _on[loop] = False
 
 
-def switch(loop: int, on: bool) -> None:
-    """Let one loop tick, or stop it from ticking."""
-    _on[loop] = on
+def switch_off(loop: int) -> None:
+    """Stop one loop from ticking."""
+    _on[loop] = False
 
 
 def enclosing(frame: FrameType | None) -> list[int]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 UNDATED = 1 << 63  # AccumulateGrad reads 2**64 - 1
+MOST_REACHED = 100_000  # Nodes, on the way to one that is old
 Node = Any  # torch.autograd.graph.Node, of a torch that may not be there
 
 
@@ -89,11 +90,11 @@ def reachable(roots: Iterable[Node], *, since: int = 0, limit: int = 1 << 20) ->
     return found
 
 
-def reaches(root: Node, before: int, *, limit: int = 100_000) -> bool:
+def reaches(root: Node, before: int) -> bool:
     """Say whether a Node made before the number `before` can be reached from `root`."""
     seen: set[Node] = set()
     stack = [root]
-    while stack and len(seen) < limit:
+    while stack and len(seen) < MOST_REACHED:
         node = stack.pop()
         if node in seen:
             continue

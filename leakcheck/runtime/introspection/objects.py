@@ -238,7 +238,7 @@ class Sieve:
         kinds = dict(zip(map(id, map(type, found)), map(type, found), strict=True))
         passed = [{key for key, kind in kinds.items() if test(kind)} for test in self._tests]
         wanted = set().union(*passed)
-        if not _being_imported("torch"):  # until then a kind's bases may not be known
+        if not _torch_is_being_imported():  # until then a kind's bases may not be known
             for key in kinds.keys() - wanted:
                 self._unwanted[key], self._known[key] = False, weakref.ref(kinds[key])
         sought = list(compress(found, map(wanted.__contains__, map(id, map(type, found)))))
@@ -250,8 +250,8 @@ class Sieve:
         return compress(things, map(self._unwanted.get, keys, repeat(True)))
 
 
-def _being_imported(package: str) -> bool:
-    return bool(getattr(getattr(sys.modules.get(package), "__spec__", None), "_initializing", True))
+def _torch_is_being_imported() -> bool:
+    return bool(getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", True))
 
 
 def length_reader(kind: type) -> Callable[[Any], int] | None:

@@ -52,7 +52,6 @@ class Line:
     second_half: float
     total: float
     steps: int
-    points: int
     deepest_drop: float
     straight: bool
     even_share: float  # of the stretches between points, those that gain about `per_step`
@@ -99,7 +98,6 @@ def fit(steps: Sequence[int], values: Sequence[float]) -> Line | None:
         second_half=median(_slopes(points[middle:])),
         total=levels[-1] - levels[0],
         steps=steps[-1] - steps[0],
-        points=len(points),
         deepest_drop=_deepest_drop(levels),
         straight=_straight(points, centre),
         even_share=_even_share(points, centre),
@@ -217,12 +215,10 @@ def level_of_look(look: int) -> float:
     return FALSE_ALARM_RATE / (look * (look + 1))
 
 
-def bucket_medians(
-    steps: Sequence[int], values: Sequence[float], buckets: int = BUCKETS
-) -> list[tuple[float, float]]:
-    """Reduce points, sorted by step, to at most `buckets` medians of equally many neighbours."""
+def bucket_medians(steps: Sequence[int], values: Sequence[float]) -> list[tuple[float, float]]:
+    """Reduce points, sorted by step, to at most `BUCKETS` medians of equally many neighbours."""
     count = len(steps)
-    size = max(1, math.ceil(count / buckets))
+    size = max(1, math.ceil(count / BUCKETS))
     points = []
     for start in range(0, count - count % size, size):
         chunk = slice(start, start + size)

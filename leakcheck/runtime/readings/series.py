@@ -97,13 +97,11 @@ class Series:
             }
             yield self._steps[row], self._elapsed_us[row] / 1e6, readings
 
-    def seconds_per_step(self, after: int = 0) -> float | None:
-        """Return the mean duration of the steps beyond `after`; None below two readings."""
-        rows = [row for row in range(self._rows) if self._steps[row] > after]
-        if len(rows) < 2 or self._steps[rows[-1]] == self._steps[rows[0]]:
-            return None
-        elapsed_us = self._elapsed_us[rows[-1]] - self._elapsed_us[rows[0]]
-        return elapsed_us / 1e6 / (self._steps[rows[-1]] - self._steps[rows[0]])
+    def seconds_per_step(self) -> float | None:
+        """Return the mean duration of a step; None below two readings."""
+        steps = self.last_step - self._steps[0]
+        elapsed_us = self._elapsed_us[self._rows - 1] - self._elapsed_us[0]
+        return elapsed_us / 1e6 / steps if self._rows > 1 and steps else None
 
     def clear(self) -> None:
         """Forget every row, keeping the storage."""

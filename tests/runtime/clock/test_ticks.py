@@ -40,7 +40,7 @@ def test_every_iteration_of_every_loop_ticks(run_ticking):
 
 def test_a_loop_that_is_switched_off_is_silent(run_ticking):
     namespace, heard = run_ticking("def f():\n    for i in range(3): pass\n")
-    ticks.switch(len(ticks.loops) - 1, False)
+    ticks.switch_off(len(ticks.loops) - 1)
 
     namespace["f"]()
 

@@ -70,8 +70,9 @@ def test_a_million_steps_take_no_more_storage_than_a_hundred():
     assert sizes == [64, 64]
 
 
-def test_seconds_per_step_is_the_mean_over_what_was_asked_for():
-    assert filled(50).seconds_per_step(after=10) == pytest.approx(0.1)
+def test_seconds_per_step_is_the_mean_over_all_readings():
+    assert filled(1).seconds_per_step() is None
+    assert filled(50).seconds_per_step() == pytest.approx(0.1)
 
 
 def test_a_cleared_series_is_empty_and_usable():
