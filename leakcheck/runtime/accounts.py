@@ -263,10 +263,8 @@ def _blocks_beside(course: Course) -> float:
     since = min((reading.steps[0] for reading in course.stage.grown), default=0)
     collected_at = max((reading.steps[-1] for reading in course.stage.grown), default=0)
     steps, values = course.loop.watch.slow.column("python.blocks", after=since - 1)
-    first, last = (
-        bisect_left(steps, collected_at),
-        bisect_right(steps, course.stage.episode.grown_step),
-    )
+    first = bisect_left(steps, collected_at)
+    last = bisect_right(steps, course.stage.episode.grown_step)
     first = first if len(set(steps[first:last])) > 1 else 0
     usual = usual_gain(steps[first:last], values[first:last])
     return usual if usual >= LEAST_BLOCKS else 0.0

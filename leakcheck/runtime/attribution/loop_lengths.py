@@ -101,11 +101,8 @@ def _batches(loader: Any) -> int | None:
     batches = attributes_of(attributes_of(loader).get("batch_sampler"))
     sampler, size = batches.get("sampler"), batches.get("batch_size")
     samples_all = type(sampler) in (loaders.SequentialSampler, loaders.RandomSampler)
-    if (
-        not samples_all
-        or type(size) is not int
-        or attributes_of(sampler).get("_num_samples") is not None
-    ):
+    samples_all &= attributes_of(sampler).get("_num_samples") is None
+    if not samples_all or type(size) is not int:
         return None
     samples = objects.length_of_dataset(attributes_of(loader).get("dataset"))
     left = 0 if batches.get("drop_last") else size - 1

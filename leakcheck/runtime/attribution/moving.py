@@ -113,9 +113,5 @@ def _note(element: Any, giver: _Giver) -> None:
 
 def _parts(element: Any) -> list[Any]:
     """Return an element, and what is in it if it is a tuple, a list or a dictionary."""
-    inner = (
-        gc.get_referents(element)
-        if any(type(element) is kind for kind in (tuple, list, dict))
-        else []
-    )
+    inner = gc.get_referents(element) if is_exactly(element, tuple, list, dict) else []
     return [element, *inner]

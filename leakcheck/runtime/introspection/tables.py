@@ -39,10 +39,10 @@ class Tables:
     def look(self, containers: Iterable[Any]) -> None:
         """Note the tables at the first look, of lists and of arrays of objects."""
         for table, places in _places_of(containers):
-            blank = next(
-                (each for each in (places[-1], places[0]) if is_exactly(each, *_BLANKS)), None
-            )
-            if is_exactly(blank, *_BLANKS) and (free := _count(places, id(blank))) > 1:
+            ends = (places[-1], places[0])
+            blank = next((each for each in ends if is_exactly(each, *_BLANKS)), None)
+            free = _count(places, id(blank))
+            if free > 1:
                 self._first[id(table)] = (id(blank), free, len(places))
 
     def filling(self, containers: Iterable[Any], steps: int) -> Iterator[Table]:

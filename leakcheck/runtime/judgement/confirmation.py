@@ -263,9 +263,8 @@ class Confirmation:
         if reading.stairs is not None:
             return rare.as_seen(reading, watch.quick)
         short = unit_of(reading.resource) == "B" and self.length < CONFIRM_OTHER_STEPS
-        if (
-            short or reading.stairs or reading.resource.endswith(HELD_BACK)
-        ):  # which collections shift by themselves
+        shifts = reading.resource.endswith(HELD_BACK)  # by collections themselves
+        if short or shifts or reading.stairs:
             return reading
         begin, middle, end = self._levels(reading.resource)
         first, second = self._halves(reading.resource)

@@ -246,11 +246,9 @@ def refitted(reading: Reading, quick: Series, after: int) -> Reading:
     """
     exact = unit_of(reading.resource) != "B" or reading.resource.endswith(HELD_BACK)
     newer = None if exact else read(quick, reading.resource, after)
-    if (
-        newer is None
-        or reading.stairs
-        or 2 * (newer.line.high - newer.line.low) > newer.line.per_step
-    ):
+    if newer is None or reading.stairs:
+        return reading
+    if 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
         return reading
     return reading if reading.line.straight and not newer.line.straight else newer
 

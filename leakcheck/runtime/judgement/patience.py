@@ -15,7 +15,5 @@ NEVER_CAME_STEPS = 5000
 # that it goes on growing beside a statement which ran and took nothing from it: ten lists that are
 # emptied by turns, one every thirty steps
 DISPUTED_STEPS = 300
-FREE_WHILE_IN_DOUBT = (
-    15  # checkpoints, for loops that make no graph: the budget is for the training
-)
+FREE_WHILE_IN_DOUBT = 15  # checkpoints, of loops without a graph: the budget is the training's
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed

@@ -66,7 +66,6 @@ def recompilation(
 
 def _most_each() -> int:
     config = sys.modules.get("torch._dynamo.config")
-    limits = (
-        getattr(config, name, None) for name in ("recompile_limit", "accumulated_recompile_limit")
-    )
+    names = ("recompile_limit", "accumulated_recompile_limit")
+    limits = (getattr(config, name, None) for name in names)
     return min((one for one in limits if isinstance(one, int)), default=USUAL_LIMIT)

@@ -176,9 +176,8 @@ class GarbageMeter:
         """What collections free over and over; none if it was now and then, as after an import."""
         middle = (self._origin + self.step) / 2
         steps, freed = self._freed.column("freed")
-        early = max(
-            (sum_ for step, sum_ in zip(steps, freed, strict=True) if step <= middle), default=0
-        )
+        so_far = (total for step, total in zip(steps, freed, strict=True) if step <= middle)
+        early = max(so_far, default=0)
         freed_bytes = sum(self._freed_so_far)
         if len(steps) < FEWEST_COLLECTIONS or not freed_bytes:
             return Garbage(0, 0)

@@ -69,9 +69,8 @@ def _of_main_thread() -> _ThreadCache | None:
     if end - begin < block_bytes:
         return None
     stated = ctypes.c_size_t.from_address(begin + _HEAD // 2).value
-    return (
-        _ThreadCache.from_address(begin + _HEAD) if stated == block_bytes | _IN_USE_FLAG else None
-    )
+    is_cache = stated == block_bytes | _IN_USE_FLAG
+    return _ThreadCache.from_address(begin + _HEAD) if is_cache else None
 
 
 def _arrives(cache: _ThreadCache, size: int) -> bool:

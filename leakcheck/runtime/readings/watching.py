@@ -353,9 +353,7 @@ class Watch:
 
     def _leave_out_our_own(self, before: dict[str, int], *, collected: bool) -> None:
         after = self._less_our_own(self._host.read())
-        passing = sum(
-            value > LARGEST_SHARED_INT for value in before.values()
-        )  # these very readings
+        passing = sum(value > LARGEST_SHARED_INT for value in before.values())  # these readings
         after["python.blocks"] = sys.getallocatedblocks() - self._own["python.blocks"] - passing
         # the next collection empties free lists: between two, what we leave there shows in none
         lasting = {"host.heap"} if collected else self._own.keys()

@@ -103,9 +103,7 @@ class WindowResult:
     doubtful: bool = False  # they are in containers that keep their size
     prospects: Prospects = NO_PROSPECTS  # of the suspects, without those that only fill up
     limited: Prospects = NO_PROSPECTS  # those
-    taken: Mapping[Holder, str] = field(
-        default_factory=dict
-    )  # by holder: who gives up what it gains
+    taken: Mapping[Holder, str] = field(default_factory=dict)  # by holder: from whom it takes
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
