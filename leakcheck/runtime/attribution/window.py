@@ -75,7 +75,7 @@ class Window:
         rare = apart_steps >= FEWEST_RARE_STEPS
         self._growth = HeapGrowth(int(apart_steps)) if rare else HeapGrowth()
         self._marks = array("Q")
-        self._step = 0
+        self.steps = 0  # so far
         self.full_in_steps = 0
         self.filling_bytes = 0.0  # a step, by what has a limit
         self.uses: Mapping[Holder, tuple[Use, ...]] = {}  # by holder, of containers that grow
@@ -115,11 +115,11 @@ class Window:
             self._note_step()
 
     def _note_step(self) -> None:
-        self._step += 1
+        self.steps += 1
         self._mark()
         self._trace_or_rest()
         self._watch()
-        if self._step in self._looks and self._affordable():
+        if self.steps in self._looks and self._affordable():
             began_s = thread_time()
             self._tracer.settle()
             objects_seen = self._probe()
@@ -127,7 +127,7 @@ class Window:
             self._tracer.resume()
             self._note_look(began_s, objects_seen)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
-        if self._step == probes.FROM_STEP["python.blocks"] and not (exact or self._are_held()):
+        if self.steps == probes.FROM_STEP["python.blocks"] and not (exact or self._are_held()):
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
@@ -143,16 +143,6 @@ class Window:
         finally:  # in the heap, the copies of locals that tracing made would be in use
             self._tracer.forget(suspended)
 
-    @property
-    def visits(self) -> Mapping[tuple[str, int], int]:
-        """How often each line of the user's ran, by path as reports show it and number."""
-        return self.sources.visits
-
-    @property
-    def steps(self) -> int:
-        """The number of steps so far."""
-        return self._step
-
     def leave(self) -> None:
         """In a forked child: trace its lines no more; what is in the heap is the parent's."""
         self._tracer.stop()
@@ -165,9 +155,9 @@ class Window:
         self._tracer.forget(suspended)
 
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
-        self._growth.look(self._step, heap)
+        self._growth.look(self.steps, heap)
         self._look_at_remade()
-        again = compiled.recompilation(self._compiled, compiled.times_compiled(), self._step)
+        again = compiled.recompilation(self._compiled, compiled.times_compiled(), self.steps)
         known = (self._growing, self._apart_steps, again, self._remade)
         inquest = Inquest(self._tracer, self._growth, heap, *known)
         inquest.find(self._marks)
@@ -197,7 +187,7 @@ class Window:
             leads = [*leads, *inquest.doubtful]
             self.doubtful = bool(inquest.doubtful)
         alone = not leads and not notices
-        traced = (self._growing, self._tracer, self._step)
+        traced = (self._growing, self._tracer, self.steps)
         native = probes.native_beside(leads, *traced)
         of_heap = "python.blocks" not in probes.without_few_blocks(self._growing)
         if native or (of_heap and probes.are_too_small(leads, self._growing)):
@@ -211,7 +201,7 @@ class Window:
     def _trace_or_rest(self) -> None:
         """Trace the steps in which something is known to come, and none between."""
         if self._traced_steps < self._apart_steps:
-            since = self._step % round(self._apart_steps)
+            since = self.steps % round(self._apart_steps)
             if since == self._traced_steps:
                 self._tracer.settle()
             elif since == 0:
@@ -219,7 +209,7 @@ class Window:
 
     def _look_at_remade(self) -> None:
         for each in self._remade.values():
-            each.look(self._step)
+            each.look(self.steps)
 
     def _note_look(self, began_s: float, objects_seen: int) -> None:
         self._looks_taken += 1
@@ -233,7 +223,7 @@ class Window:
 
     def _are_held(self) -> bool:
         """Say whether the containers that grow may hold the blocks that are gained."""
-        blocks = self._growing.get("python.blocks", 0.0) * self._step
+        blocks = self._growing.get("python.blocks", 0.0) * self.steps
         return self._gained * MOST_BLOCKS_EACH >= blocks if blocks else bool(self._probed)
 
     def _mark(self) -> None:
@@ -250,7 +240,7 @@ class Window:
         if compiled.is_in_use():
             self._tracer.watch(compiled.GRAPHS, compiled.graphs_made)
         for name in (*self._growing, HEAP, *devices_in_use()):
-            due = probes.FROM_STEP.get(name, 0) == self._step
+            due = probes.FROM_STEP.get(name, 0) == self.steps
             probe = probes.of_resource(name) if due else None
             if probe is not None:
                 self._tracer.watch(name, probe)
@@ -261,7 +251,7 @@ class Window:
         It is gone when this returns: what it frees is no line's.
         """
         with unobserved(), closing(self._heap()) as heap:
-            grown = self._growth.look(self._step, heap)
+            grown = self._growth.look(self.steps, heap)
             ours = objects.inside(self._tracer, self._growth, *objects.our_caches(heap))
             found = heap.containers(grown.keys() - self._probed - ours) if grown else []
             found.sort(key=lambda thing: -grown[id(thing)])

@@ -21,7 +21,7 @@ class LengthCurve:
     def __init__(self) -> None:
         self._series = Series(128, (_LENGTH,))
         self._first: tuple[int, int] | None = None  # the rows are thinned
-        self._greatest, self._newest = 0, 0
+        self.greatest = self.newest = 0  # of the lengths that were read
         self._peak = (0, 0)  # the last step at which it had become much longer, and how long
         self._risen_at = self._longest_rest = 0  # steps
         self._rises = self._turned_at = 0  # number of rises so far, and as a loop turned
@@ -32,10 +32,10 @@ class LengthCurve:
         if length is None:
             self._lost = True
             return
-        if self._first is not None and length > self._newest:
+        if self._first is not None and length > self.newest:
             self._note_rise(step)
-        self._fell |= length < self._newest
-        self._greatest, self._newest = max(self._greatest, length), length
+        self._fell |= length < self.newest
+        self.greatest, self.newest = max(self.greatest, length), length
         self._first = self._first or (step, length)
         if length > self._peak[1] + LITTLE * (self._peak[1] - self._first[1]):
             self._peak = (step, length)
@@ -50,26 +50,16 @@ class LengthCurve:
     @property
     def came_down(self) -> bool:
         """Whether most of what it held is gone."""
-        return not self._lost and self.is_down_at(self._newest)
+        return not self._lost and self.is_down_at(self.newest)
 
     def is_down_at(self, length: int | None) -> bool:
         """Say whether at a length most of what it held would be gone."""
-        return length is not None and length < CAME_DOWN * self._greatest
-
-    @property
-    def greatest(self) -> int:
-        """The greatest length that was read."""
-        return self._greatest
+        return length is not None and length < CAME_DOWN * self.greatest
 
     @property
     def was_read(self) -> bool:
         """Whether its length was read, and each time it was asked for."""
         return self._first is not None and not self._lost
-
-    @property
-    def newest(self) -> int:
-        """The length that was read last."""
-        return self._newest
 
     @property
     def stands(self) -> bool:
