@@ -33,35 +33,32 @@ def savers(tensors: list[Any]) -> dict[int, Saver]:
     A Node written in Python is its own context, and is in the map with no slot.
     """
     found: dict[int, Saver] = {}
-    passed: dict[graph.Node, int] = {}
-    for tensor, root in graph.grad_fns(tensors):
-        if root in passed:
-            continue
-        reached = graph.reachable([root])
-        for node in reached.keys() - passed.keys():
-            name, begin = _name_of(node), weakref.ref(tensor)
-            found.setdefault(id(node), Saver(name, "", begin))
-            for slot, kept in _kept_by(node):
-                if kept is not tensor:
-                    found.setdefault(id(kept), Saver(name, slot, begin))
-        passed |= reached
+    for tensor, node in _nodes(tensors):
+        name, begin = name_of(type(node)), weakref.ref(tensor)
+        found.setdefault(id(node), Saver(name, "", begin))
+        for slot, kept in _kept_by(node):
+            if kept is not tensor:
+                found.setdefault(id(kept), Saver(name, slot, begin))
     return found
 
 
 def saver_where(tensors: list[Any], fits: Callable[[Any], bool]) -> Saver | None:
     """Return a Node of the graphs of some tensors that saved a tensor which fits."""
-    passed: set[graph.Node] = set()
-    for tensor, root in graph.grad_fns(tensors):
-        for node in graph.reachable([root]).keys() - passed:
-            passed.add(node)
-            for slot, kept in _kept_by(node):
-                if fits(kept):
-                    return Saver(_name_of(node), slot, weakref.ref(tensor))
+    for tensor, node in _nodes(tensors):
+        for slot, kept in _kept_by(node):
+            if fits(kept):
+                return Saver(name_of(type(node)), slot, weakref.ref(tensor))
     return None
 
 
-def _name_of(node: graph.Node) -> str:
-    return name_of(type(node))
+def _nodes(tensors: list[Any]) -> Iterator[tuple[Any, graph.Node]]:
+    """Yield each Node of the graphs of some tensors once, with a tensor that reaches it."""
+    passed: set[graph.Node] = set()
+    for tensor, root in graph.grad_fns(tensors):
+        if root not in passed:
+            for node in graph.reachable([root]).keys() - passed:
+                passed.add(node)
+                yield tensor, node
 
 
 def _kept_by(node: graph.Node) -> Iterator[tuple[str, Any]]:
