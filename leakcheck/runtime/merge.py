@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import NamedTuple
 
 from leakcheck.model import Field, Notice, Reason, Report, Suspect, Trend, Verdict
 from leakcheck.processes import are_ranks, listed, names_of
@@ -172,31 +171,22 @@ def _distinct_suspects(reports: Iterable[Report], names: Mapping[int, str]) -> t
 
 
 def _notices(reports: Sequence[Report], names: Mapping[int, str]) -> tuple[Notice, ...]:
-    named = _Named(names)
+    def named(code: str, reports: Sequence[Report], **fields: Field) -> Reason:
+        return Reason.of(code, processes=listed([names[id(each)] for each in reports]), **fields)
+
     told = [
-        named.told("have-verdict", those, verdict=verdict)
+        named("have-verdict", those, verdict=verdict)
         for verdict in WORST_FIRST
         if (those := [each for each in reports if each.verdict == verdict])
     ]
     failed = [each for each in reports if each.run and each.run.ended == "failed"]
     if failed:
-        told.append(named.told("failed-in" if any(map(_process, failed)) else "failed-on", failed))
+        told.append(named("failed-in" if any(map(_process, failed)) else "failed-on", failed))
     for how, (one, several) in JUDGED_BY_RECORDINGS.items():
         ended = [each for each in reports if each.run and each.run.stopped_by == how]
         if ended:
-            told.append(named.told(one if len(ended) == 1 else several, ended))
+            told.append(named(one if len(ended) == 1 else several, ended))
     return (Notice("note", Reason.of("processes", told=tuple(told))),)
-
-
-class _Named(NamedTuple):
-    """Processes by the ids of their reports."""
-
-    names: Mapping[int, str]
-
-    def told(self, code: str, reports: Sequence[Report], **fields: Field) -> Reason:
-        """Return a reason that names the processes of some reports."""
-        names = listed([self.names[id(each)] for each in reports])
-        return Reason.of(code, processes=names, **fields)
 
 
 def _divergence(reports: Sequence[Report], names: Mapping[int, str]) -> tuple[Notice, ...]:

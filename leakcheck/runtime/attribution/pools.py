@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.names import ADDS, name_of
-from leakcheck.source.tree import LOOPS, File
+from leakcheck.source.tree import LOOPS, File, is_around
 from leakcheck.source.words import words
 
 
@@ -32,7 +32,7 @@ def pool_of(suspect: Suspect) -> str:
 def _added_at(line: int, tree: ast.AST) -> Iterator[ast.expr]:
     """Yield what a line adds to something, and the parts of it."""
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Call, ast.AugAssign, ast.Assign)) and _has(node, line):
+        if isinstance(node, (ast.Call, ast.AugAssign, ast.Assign)) and is_around(node, line):
             match node:
                 case ast.Call(func=ast.Attribute(attr=method), args=given) if method in ADDS:
                     yield from (part for each in given for part in _parts(each))
@@ -40,10 +40,6 @@ def _added_at(line: int, tree: ast.AST) -> Iterator[ast.expr]:
                     yield from _parts(value)
                 case ast.Assign(targets=[ast.Subscript()], value=value):
                     yield from _parts(value)
-
-
-def _has(node: ast.Call | ast.AugAssign | ast.Assign, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or 0)
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:

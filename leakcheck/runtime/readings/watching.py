@@ -338,8 +338,7 @@ class Watch:
     def close(self) -> None:
         """Give back what the meters hold."""
         self._host.close()
-        self._listens = False
-        self._garbage.close()
+        self.leave()
 
     def leave(self) -> None:
         """In a forked child: listen no more; the descriptors are the parent's, and stay."""
