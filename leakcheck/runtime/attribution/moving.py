@@ -50,9 +50,7 @@ class Moving:
         found = heap.containers(new) if new else []
         found.sort(key=lambda container: -shrunk[id(container)])
         for container in found[: MOST_GIVERS - len(self._givers)]:
-            giver = self._givers[id(container)] = _Giver(shrunk[id(container)], set(), {})
-            for element in objects.elements_of(container):
-                _note(element, giver)
+            self._givers[id(container)] = _noted(container, shrunk[id(container)])
 
     def takers(self, growers: Iterable[Any], heap: Heap) -> dict[int, Any]:
         """Return which container each of the `growers`, by id, takes its elements from."""
@@ -68,9 +66,7 @@ class Moving:
         giver = self._givers[id(container)]
         if objects.length_of(container) >= giver.length:
             return None
-        left = _Giver(0, set(), {})
-        for element in objects.elements_of(container):
-            _note(element, left)
+        left = _noted(container)
         values = giver.values - left.values
         things = {
             key: ref
@@ -79,6 +75,13 @@ class Moving:
         }
         moved = max(len(values), len(things))
         return _Giver(moved, values, things) if moved >= FEWEST_MOVED else None
+
+
+def _noted(container: Any, length: int = 0) -> _Giver:
+    found = _Giver(length, set(), {})
+    for element in objects.elements_of(container):
+        _note(element, found)
+    return found
 
 
 def _takes(grower: Any, given: _Giver) -> bool:

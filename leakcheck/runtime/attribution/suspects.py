@@ -231,10 +231,9 @@ def _places(lead: Lead) -> tuple[Place, ...]:
         positive = Counter({site: count for site, count in counts.items() if count > 0})
         if lead.kind == "graph":
             positive = _with_graph(positive)
-        total = positive.total() if hasattr(positive, "total") else sum(positive.values())
         for site, count in positive.most_common(MOST_PLACES):
             if all((each.line, each.function) != (site.line, site.function) for each in places):
-                places.append(frames.place(site, count / total))
+                places.append(frames.place(site, count / positive.total()))
     known = {(each.line, each.code) for each in places}
     holders = [frames.place(site) for site in lead.held_at]
     new = [each for each in holders if (each.line, each.code) not in known]

@@ -35,15 +35,6 @@ def size_readers() -> dict[type, Callable[[Any], int]]:
     return readers | ({array: array.nbytes.__get__} if array is not None else {})
 
 
-def resized_in_place() -> list[type]:
-    """Return the kinds that refuse to be resized while anyone else refers to them: numpy's arrays.
-
-    They are not held while another thread runs code of the user's.
-    """
-    array = array_type()
-    return [] if array is None else [array]
-
-
 def large(alike: Mapping[type, Sequence[Any]]) -> Buffers:
     """Return those of the buffers, by their kind, that are large enough to be looked at."""
     readers = size_readers()

@@ -19,9 +19,10 @@ from types import BuiltinMethodType, CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
 from leakcheck.runtime.introspection import frames
-from leakcheck.runtime.introspection.buffers import Buffers, large, resized_in_place, size_readers
+from leakcheck.runtime.introspection.buffers import Buffers, large, size_readers
 from leakcheck.runtime.introspection.kinds import (
     ByKind,
+    array_type,
     attribute_of_class,
     attributes_of,
     bases_of,
@@ -118,8 +119,8 @@ class Heap:
             if kind in _HOLDERS or _FLAGS(kind) & (_HEAP_TYPE | _TYPE_SUBCLASS) == _HEAP_TYPE
         }
         holders -= set(map(id, _FILES))  # they are the buffers, not the bytes seen inside from 3.12
-        refusing = resized_in_place() if frames.own_codes_elsewhere() else []
-        shared = set(map(id, refusing))
+        # an array refuses to be resized, as by another thread, while anyone else refers to it
+        shared = {id(array_type())} if array_type() and frames.own_codes_elsewhere() else set[int]()
         parts = _parts_of(self.pick(holders), shared)
         parts.extend(each for each in local_values if id(type(each)) not in shared)
         untracked = list(filterfalse(gc.is_tracked, parts))
