@@ -49,7 +49,7 @@ def keepers(
     if steps < 2:
         return []
     begin, end = marks[0], marks[steps]
-    dated = [(graph.sequence_of(node), tensor, node) for tensor, node in pairs]
+    dated = [(node._sequence_nr(), tensor, node) for tensor, node in pairs]
     dated = [each for each in dated if begin <= each[0] < graph.UNDATED]
     dated.sort(key=lambda each: -each[0])
     numbers = graph.reachable([node for _, _, node in dated], since=begin)

@@ -64,12 +64,6 @@ def _is_attached(node: Node) -> bool:
     return True
 
 
-def sequence_of(node: Node) -> int:
-    """Return a Node's sequence number; at least UNDATED for one that has no date."""
-    number: int = node._sequence_nr()
-    return number
-
-
 def reachable(roots: Iterable[Node], *, since: int = 0, limit: int = 1 << 20) -> dict[Node, int]:
     """Return the Nodes reachable from `roots` with their sequence numbers, newest branches first.
 

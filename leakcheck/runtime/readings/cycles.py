@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any
 
 from leakcheck.runtime.introspection.frames import Site, is_own
+from leakcheck.runtime.introspection.kinds import name_of, namespace_of
 from leakcheck.runtime.introspection.objects import Heap
 
 MOST_NAMED = 3
@@ -68,20 +68,14 @@ def _kind(name: str, path: str, line: int) -> GarbageKind:
 
 
 def _raw(kind: type) -> _Raw:
-    inside = _namespace(kind)
+    inside = dict(namespace_of(kind))
     made_for = inside.get("_forward_cls")  # torch makes a Node's type for each autograd.Function
     if isinstance(made_for, type):
-        kind, inside = made_for, _namespace(made_for)
-    name: str = type.__dict__["__name__"].__get__(kind)
+        kind, inside = made_for, dict(namespace_of(made_for))
     codes = [_code(part) for part in inside.values()]
     lines = [(code.co_filename, code.co_firstlineno) for code in codes if code is not None]
     path, line = min(lines, default=("", 0))
-    return name, path, line
-
-
-def _namespace(kind: type) -> dict[str, Any]:
-    found: dict[str, Any] = dict(type.__dict__["__dict__"].__get__(kind))
-    return found
+    return name_of(kind), path, line
 
 
 def _code(part: object) -> CodeType | None:
