@@ -263,6 +263,8 @@ def _rises(course: Course, steps: int) -> Reason | None:
         code = "not-full-yet" if limited.told.code == "limited" else "goes-on-yet"
         return Reason.of(code, limit=limited.told)
     rising = counters_that_rise(watch.slow, short=steps < SHORT_RUN_STEPS)
+    settled = course.loop.span.settled_step
+    rising = rising or course.loop.teeth.higher_each_turn(watch.slow, settled)
     garbage = course.loop.garbage
     readings = (read_known(watch.slow, name) for name in rising if name not in garbage)
     unexcused = course.loop.excuses.without([each for each in readings if each is not None])

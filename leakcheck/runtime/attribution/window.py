@@ -161,7 +161,8 @@ class Window:
         known = (self._growing, self._apart_steps, again, self._remade)
         inquest = Inquest(self._tracer, self._growth, heap, *known)
         inquest.find(self._marks)
-        if not inquest.leads and not inquest.filling.notices:
+        in_number = not self._growing.keys().isdisjoint(COUNTED_EXACTLY)
+        if not (inquest.leads or inquest.filling.notices or in_number):  # of no tensors
             inquest.filling.note_libraries()
         self.full_in_steps = inquest.filling.full_in_steps
         self.filling_bytes = inquest.filling.bytes_per_step

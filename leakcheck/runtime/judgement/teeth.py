@@ -1,20 +1,24 @@
-"""A counter that rises within each turn of the loop around the steps, and is let go as it turns.
+"""What the turns of the loop around the steps tell of a counter, in runs too short for more.
 
 `total += loss` over the batches of an epoch keeps the graphs of them all, in an epoch too short for
 that to be growth. Readings are taken at all kinds of distances from the turn before: they lie on
-one line, if a number is added in each step.
+one line, if a number is added in each step. What each evaluation adds is higher from turn to turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import StatisticsError, correlation, linear_regression
 
 from leakcheck.model import Notice, Reason
+from leakcheck.runtime.judgement.judge import LEAST_RISEN
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.series import Series
 
 RESOURCE = "graph.nodes"  # of which a step leaves as many as the step before
 FEWEST_READINGS = 6
+FEWEST_HIGHER = 4  # turns: two rises may be a start, and what a first evaluation leaves
 FEWEST_TURNS = 3  # among these: one that is longer than the others is a start
 LEAST_STEPS = 10  # between the nearest reading to a turn and the farthest: no few inner steps
 ON_ONE_LINE = 0.98  # correlation; with readings at random distances 0.8 and less was measured
@@ -36,6 +40,20 @@ class Teeth:
     def read(self, step: int) -> None:
         """Note that the slow counters are read at `step`."""
         self._turn_of[step] = self._turned_at
+
+    def higher_each_turn(self, slow: Series, after: int) -> list[str]:
+        """Name the counters that are higher in each turn than ever before, to the end."""
+        return [name for name in COUNTED_EXACTLY if self._is_higher(*slow.column(name, after))]
+
+    def _is_higher(self, steps: Sequence[int], values: Sequence[int]) -> bool:
+        by_turn: dict[int, list[int]] = {}
+        for step, value in zip(steps, values, strict=True):
+            if step in self._turn_of:
+                by_turn.setdefault(self._turn_of[step], []).append(value)
+        levels = list(by_turn.values())
+        higher = all(max(before) < min(now) for before, now in pairwise(levels))
+        rose = levels[-1][-1] - levels[0][0] if levels else 0
+        return len(levels) >= FEWEST_HIGHER and higher and rose >= LEAST_RISEN
 
     def notices(self, slow: Series, after: int) -> tuple[Notice, ...]:
         """Tell of graphs that rise within each turn, by the readings after a step."""

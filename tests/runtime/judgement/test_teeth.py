@@ -54,3 +54,35 @@ def test_one_turn_is_too_few():
 @given(st.lists(st.integers(0, 10**6), max_size=40))
 def test_any_readings_have_an_answer(values):
     assert rises_within(range(len(values)), values) in (True, False)
+
+
+def higher(tensors, turns=range(1, 600, 30)):
+    """Name what is higher in each turn, by readings of `tensors(step, turns so far)`."""
+    teeth, slow = Teeth(0), Series()
+    seen = 0
+    for step in range(600):
+        if step in turns:
+            seen += 1
+            teeth.turn(step)
+        if step in READ_AT:
+            teeth.read(step)
+            slow.append(step, float(step), {"tensors": tensors(step, seen), "graph.nodes": 7})
+    return teeth.higher_each_turn(slow, after=0)
+
+
+def test_what_each_turn_leaves_is_higher_from_turn_to_turn():
+    assert higher(lambda step, turns: 10 + 20 * turns) == ["tensors"]
+    assert higher(lambda step, turns: 10 + 2 * step) == ["tensors"]
+
+
+def test_what_comes_down_once_or_rises_within_turns_alone_is_not():
+    assert higher(lambda step, turns: 10 + 20 * (turns % 5)) == []
+    assert higher(lambda step, turns: 10 + step % 30) == []
+
+
+def test_one_tensor_more_in_a_few_turns_is_little():
+    assert higher(lambda step, turns: 10 + min(turns, 4)) == []
+
+
+def test_of_turns_that_are_few_nothing_is_said():
+    assert higher(lambda step, turns: 10 + 20 * turns, turns=(1, 100, 400)) == []
