@@ -137,7 +137,25 @@ def _without_graph(suspect: Suspect, links: Sequence[Link], at: int) -> Reason |
         return inside
     carried = suspect.fix is not None and suspect.fix.code == "detach-carried"
     several = any(link.edge == "[x]" for link in links)  # one of each step is kept, not carried
-    return inside if carried and several else suspect.fix
+    if suspect.fix is not None and several:
+        return inside if carried else _of_each(suspect.fix, links)
+    return suspect.fix
+
+
+def _of_each(fix: Reason, links: Sequence[Link]) -> Reason:
+    """Return the fix of a line that adds one list to another: `kept += losses`, each by itself.
+
+    Then what grows is one container further in than the line says.
+    """
+    match _parsed(str(fix.get("code") or "")):
+        case ast.AugAssign(
+            target=target, value=ast.Call(func=ast.Attribute(value=added, attr=cut), args=[])
+        ):
+            said = sum(isinstance(part, ast.Subscript) for part in ast.walk(target))
+            if sum(link.edge.startswith("[") for link in links) > said:
+                each = f"[each.{cut}() for each in {ast.unparse(added)}]"
+                return _written(f"{ast.unparse(target)} += {each}")
+    return fix
 
 
 def _container(holder: Holder) -> str:

@@ -169,6 +169,25 @@ def test_what_holds_the_graph_deeper_inside_has_no_item_to_take(edges, fix):
     assert said(fitting(kept("attribute `Buffer.kept`, from global `buffer`", *edges))) == fix
 
 
+@pytest.mark.parametrize(
+    ("code", "edges", "fix"),
+    [
+        ("kept += losses.item()", ("[x]",), "kept += [each.item() for each in losses]"),
+        (
+            "kept['a'] += losses.detach()",
+            ('["a"]', "[x]"),
+            "kept['a'] += [each.detach() for each in losses]",
+        ),
+        ("kept[0] += loss.item()", ("[x]",), "kept[0] += loss.item()"),
+        ("kept += (a + b).item()", (), "kept += (a + b).item()"),
+    ],
+)
+def test_a_list_that_is_added_to_a_list_is_cut_in_each_of_its_elements(code, edges, fix):
+    suspect = replace(kept("global `kept`", *edges), fix=Reason.of("write", code=code))
+
+    assert said(fitting(suspect)) == fix
+
+
 def test_what_a_policy_gradient_needs_is_not_made_a_number():
     fix = said(fix_for("policy.saved.append(dist.log_prob(action))", "graph", scalar=True))
 
