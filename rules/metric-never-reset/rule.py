@@ -10,9 +10,6 @@ from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
 
-# what may be asked of a metric on self without handing it to somebody who may reset it
-_ASKED = frozenset({"update", "forward", "compute", "to", "cpu", "cuda"})
-
 
 class MetricNeverReset(Rule):
     """A metric that keeps all it is given is fed in every call, and nobody resets it."""
@@ -34,7 +31,7 @@ class MetricNeverReset(Rule):
                 fed = _first_fed(linked, methods, name)
                 if fed is None or _may_be_reset(linked, member, name):
                     continue
-                wanted = fed.method not in _ASKED  # for the value of this batch
+                wanted = fed.method not in api("metric-methods")  # for the value of this batch
                 yield self.hit(
                     fed.at,
                     f"`self.{name}` keeps all that it was ever given: nobody resets it",
@@ -50,7 +47,7 @@ def _keeps_list(made: Call) -> bool:
     if any(name.endswith(each) for each in api("curve-metrics")):
         limit = made.argument("thresholds")
         return limit is None or limit.text == "None"
-    return name in api("list-metrics") or name.startswith("Retrieval")
+    return name in api("list-metrics") or name.startswith(tuple(api("list-metric-beginnings")))
 
 
 def _first_fed(linked: Linked, methods: set[int], name: str) -> Call | None:
@@ -71,7 +68,8 @@ def _may_be_reset(linked: Linked, member: Member, name: str) -> bool:
         return True
     for facts, use in linked.uses_of(name, member):
         renewed = use.role == "bind" and not sets_up(facts, use.function)
-        if renewed or use.role == "escape" or (use.role == "read" and use.how not in _ASKED):
+        asked = use.role == "read" and use.how not in api("metric-methods")
+        if renewed or asked or use.role == "escape":
             return True
     for facts, call in linked.calls_of("reset"):
         one_of_many = call.receiver is not None and "." not in call.receiver.text
