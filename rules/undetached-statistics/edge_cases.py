@@ -231,7 +231,7 @@ class Metric(nn.Module):
         return self.compute()
 
     def update(self, *args):
-        raise NotImplementedError
+        """Take in what a step has made."""
 
 
 class MeanError(Metric):

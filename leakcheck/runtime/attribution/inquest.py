@@ -278,13 +278,16 @@ class Inquest:
             )
         )
 
+    def _gained_per_step(self, found: Retention) -> float:
+        return self.grown[found.told.holder].gained / self._growth.steps
+
     def _remade_leads(self) -> None:
         """Find containers that are made anew in each step with copies of all that was in them."""
         for tensors in _alike(self._growth.newest())[:MOST_LEADS]:
             middle = tensors[len(tensors) // 2]
             found = self._follow(middle)
             if found.remade is not None and found.grows:
-                per_step = self.grown[found.told.holder].gained / self._growth.steps
+                per_step = self._gained_per_step(found)
                 weight = per_step * weigh_each(tensors[:MOST_WEIGHED]).in_bytes
                 self.leads.append(self._lead("tensor", describe(middle), found, per_step, weight))
 
@@ -314,8 +317,7 @@ class Inquest:
         elif len(mine) >= FEWEST_TENSORS:
             per_step = len(mine) / self._growth.survivors_span_steps
             if found.remade is not None:  # each is younger than a step
-                gained = self.grown[found.told.holder].gained / self._growth.steps
-                per_step = min(per_step, gained)
+                per_step = min(per_step, self._gained_per_step(found))
             each_bytes = weigh_each(mine[:MOST_WEIGHED]).in_bytes
             weight = per_step * each_bytes
             if found.retained_bytes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Callable
 from types import ModuleType
 
 from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.gradients import have_gradients
+from leakcheck.source.tree import ProgramTexts
+from leakcheck.source.words import words
 from leakcheck.tracked import instances
 
 OPTIMIZER_MODULE = "torch.optim.optimizer"
@@ -27,6 +31,14 @@ def an_optimizer_waits() -> bool:
         return bool(groups) and not any(have_gradients(each["params"]) for each in groups)
     except Exception:  # the groups are the program's to change, and this is called from its loop
         return False
+
+
+def program_differentiates() -> bool:
+    """Say whether a line of the user's files, as far as they are loaded, asks for gradients."""
+    asked = {name: f"{name}(" for name in words("functions", "goes_back")}
+    paths = {path for word in asked.values() for path in frames.own_files_with(word)}
+    program = ProgramTexts({path: "".join(linecache.getlines(path)) for path in paths})
+    return any(file.calls(name) for name, word in asked.items() for file in program.files(word))
 
 
 def hook_optimizers(listener: Callable[..., None]) -> None:

@@ -23,7 +23,7 @@ from leakcheck.runtime.clock.batches import Feeding
 from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 from leakcheck.runtime.clock.calls import CallsAround, calls_around
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
-from leakcheck.runtime.clock.optimizers import an_optimizer_waits
+from leakcheck.runtime.clock.optimizers import an_optimizer_waits, program_differentiates
 from leakcheck.runtime.guard import ErrorGuard, in_main_thread
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.line_events import LineEvents
@@ -334,7 +334,7 @@ class StepClock:
         endless = chosen >= 0 and ticks.loops[chosen].over == "forever"
         if self._differentiated or endless or self.turns > MOST_BEFORE_TRAINING:
             return False
-        return next(frames.own_files_with(".backward("), None) is not None
+        return program_differentiates()
 
     @property
     def turns(self) -> int:

@@ -110,15 +110,8 @@ def test_what_was_read_until_the_budget_was_spent_is_that_of_so_many_steps(monke
     monkeypatch.setattr(lines, "MOST_S", 0.0)
     monkeypatch.setattr(lines, "_EVENTS_BETWEEN_CHECKS", 60)
     rows: list[int] = []
-    tracer = LineTracer()
 
-    assert tracer.start()
-    tracer.watch("rows", rows.__len__)
-    for _ in range(50):
-        rows.append(1)
-        with tracer.ours():
-            pass
-    tracer.stop()
+    tracer = traced("rows", rows, lambda: rows.append(1), 50)
 
     traced_steps, (added,) = tracer.traced_of(50), tracer.credits["rows"].values()
     assert 0 < traced_steps < 50
@@ -164,12 +157,24 @@ def test_the_calls_that_led_to_a_line_that_adds_are_noted_up_to_the_program_s_fi
     assert [(line - first, called) for _, line, called in calls[:2]] == [(4, "add"), (8, "step")]
 
 
+def traced(key, kept, step, steps: int) -> LineTracer:
+    """Trace some steps, with the length of a list as the probe."""
+    tracer = LineTracer()
+    assert tracer.start()
+    tracer.watch(key, kept.__len__)
+    for _ in range(steps):
+        step()
+        with tracer.ours():
+            pass
+    tracer.stop()
+    return tracer
+
+
 def test_a_function_of_very_many_lines_hides_no_line_that_comes_after_it(monkeypatch):
     monkeypatch.setattr(lines, "MOST_LINES", 50)
     monkeypatch.setattr(lines, "BUDGET_S", 400 * lines._EVENT_S)  # of two steps that are seen whole
     monkeypatch.setattr(lines, "_EVENTS_BETWEEN_CHECKS", 10)
     rows: list[int] = []
-    tracer = LineTracer()
 
     def busy():
         passed = 0
@@ -181,13 +186,7 @@ def test_a_function_of_very_many_lines_hides_no_line_that_comes_after_it(monkeyp
         busy()
         rows.append(1)
 
-    assert tracer.start()
-    tracer.watch("rows", rows.__len__)
-    for _ in range(5):
-        step()
-        with tracer.ours():
-            pass
-    tracer.stop()
+    tracer = traced("rows", rows, step, 5)
 
     first = step.__code__.co_firstlineno
     credited = {site.line - first: added for site, added in tracer.credits["rows"].items()}
@@ -198,16 +197,12 @@ def test_a_function_of_very_many_lines_hides_no_line_that_comes_after_it(monkeyp
 def test_a_function_of_very_many_lines_that_adds_is_seen_whole(monkeypatch):
     monkeypatch.setattr(lines, "MOST_LINES", 50)
     rows: list[int] = []
-    tracer = LineTracer()
 
     def fill():
         for each in range(500):
             rows.insert(0, each)
 
-    assert tracer.start()
-    tracer.watch(str(id(rows)), rows.__len__)
-    fill()
-    tracer.stop()
+    tracer = traced(str(id(rows)), rows, fill, 1)
 
     assert list(tracer.credits[str(id(rows))].values()) == [500]
 
@@ -216,19 +211,12 @@ def test_of_a_step_in_which_the_budget_was_spent_nothing_is_credited(monkeypatch
     monkeypatch.setattr(lines, "MOST_S", 0.0)
     monkeypatch.setattr(lines, "_EVENTS_BETWEEN_CHECKS", 40)
     kept: list[int] = []
-    tracer = LineTracer()
 
     def step():
         kept.append(1)
         kept.extend(range(10))
         del kept[-10:]  # what a step has beside, it gives back
 
-    assert tracer.start()
-    tracer.watch("kept", kept.__len__)
-    for _ in range(50):
-        step()
-        with tracer.ours():
-            pass
-    tracer.stop()
+    tracer = traced("kept", kept, step, 50)
 
     assert sum(tracer.credits["kept"].values()) == tracer.traced_of(50)
