@@ -13,7 +13,7 @@ from torch import nn
 
 class Metrics:
     def __init__(self):
-        self.ready = threading.Semaphore(0)
+        self.ready, self.done = threading.Semaphore(0), threading.Semaphore(0)
         self.results = queue.Queue()
         threading.Thread(target=self.run, daemon=True).start()
 
@@ -21,6 +21,7 @@ class Metrics:
         while True:
             self.ready.acquire()
             self.results.put(torch.zeros(8, 8))  # leak
+            self.done.release()
 
 
 torch.manual_seed(0)
@@ -32,3 +33,4 @@ for step in range(1500):
     loss.backward()
     optimizer.step()
     metrics.ready.release()
+    metrics.done.acquire()  # a thread that lags behind would add 15 in 16 steps
