@@ -21,6 +21,7 @@ NEXT = {
     "nothing-judged": _LONGER,
     "cut-off": _LONGER,
     "unconfirmed": _LONGER,
+    "unattributed": _LONGER,
     "rose": _LONGER,
     "climbs": _LONGER,
     "too-few-rises": _LONGER,

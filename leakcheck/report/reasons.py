@@ -73,6 +73,7 @@ OF_VERDICTS = {
     "times to be sure that it goes on",
     "may-be-taken": "{resources:grow}{held}; {removal}",
     "loop-may-release": "{resources:grow}{held}; the loop around the steps may still release it",
+    "unattributed": "{resources:grow}{held}, and it was not seen yet what holds that",
     "no-graph": "{resources:grow}{held}, in a loop that makes no autograd graph: a leak, or data "
     "gathered",
     "did-not-go-on": "{holders} had grown, and did not go on",

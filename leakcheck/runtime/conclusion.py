@@ -292,6 +292,8 @@ def _in_doubt(course: Course) -> Reason:
         return _too_few_rises(rare, held)
     if not course.loop.trusted:
         return Reason.of("no-graph", resources=names, held=held)
+    if course.stage.name == "attributing":
+        return Reason.of("unattributed", resources=names, held=held)
     if course.stage.found.removal is not None:
         return Reason.of(
             "may-be-taken",

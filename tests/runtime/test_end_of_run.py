@@ -86,6 +86,48 @@ for step in range(300):
         result = Result()
         result.own, result.value = result, torch.zeros(3)
 """
+KEPT_BY_A_LOCAL = """
+import torch
+from torch import nn
+
+
+def train(steps):
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    kept = []
+    for step in range(steps):
+        loss = model(torch.randn(4, 8)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        kept.append({kept})
+        {cut}
+
+
+train({steps})
+"""
+IN_AN_EVALUATION = """
+import torch
+from torch import nn
+
+
+def train(epochs):
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    predictions = []
+    for epoch in range(epochs):
+        for step in range(20):
+            loss = model(torch.randn(4, 8)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            for batch in range(20):
+                predictions.append(model(torch.randn(4, 8)))
+
+
+train({epochs})
+"""
 
 
 @pytest.fixture
@@ -208,3 +250,34 @@ def test_what_is_not_tolerated_is_a_leak_beside_what_may_be_emptied(report_of):
 
     assert report["verdict"] == "growing", report["stderr"]
     assert [suspect["holder"] for suspect in report["suspects"]] == ["global `names`"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "steps", "code"),
+    [
+        ("loss.detach()", 40, "rose"),
+        ("loss.detach()", 90, "unattributed"),
+        ("torch.zeros(20_000)", 90, "unattributed"),
+        ("{'step': step, 'text': 'x' * 3000 + str(step)}", 90, "unattributed"),
+    ],
+)
+def test_what_was_let_go_only_as_the_function_returned_is_not_steady(report_of, kept, steps, code):
+    report = report_of(KEPT_BY_A_LOCAL.format(kept=kept, steps=steps, cut="pass"))
+
+    assert (report["verdict"], report["reason"]["code"]) == ("unclear", code), report["stderr"]
+
+
+@pytest.mark.parametrize("steps", [40, 90])
+def test_what_the_function_kept_no_more_than_a_few_of_is(report_of, steps):
+    text = KEPT_BY_A_LOCAL.format(kept="loss.detach()", steps=steps, cut="del kept[:-5]")
+
+    assert report_of(text)["verdict"] == "steady"
+
+
+@pytest.mark.parametrize("epochs", [18, 20])
+def test_what_each_evaluation_adds_is_not_full_between_the_last_two(report_of, epochs):
+    report = report_of(IN_AN_EVALUATION.format(epochs=epochs))
+
+    assert report["verdict"] == "growing", report["stderr"]
+    (suspect,) = report["suspects"]
+    assert suspect["holder"] == "local `predictions` in train()"

@@ -143,8 +143,8 @@ class Window:
         finally:  # in the heap, the copies of locals that tracing made would be in use
             self._tracer.forget(suspended)
 
-    def leave(self) -> None:
-        """In a forked child: trace its lines no more; what is in the heap is the parent's."""
+    def stop(self) -> None:
+        """Trace no more lines, and let go of what was read along them."""
         self._tracer.stop()
 
     def abandon(self) -> None:

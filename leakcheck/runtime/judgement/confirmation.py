@@ -6,6 +6,7 @@ waiting for the collector and a buffer that has just filled up are acquitted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import sqrt
@@ -143,7 +144,7 @@ class Confirmation:
             expected = reading.line.per_step * (steps[-1] - steps[0])
             if levels[-1] - levels[0] < AGREES_FROM * expected:
                 return False
-        return not levels or levels[0] - reading.values[0] >= AGREES_FROM * reading.line.total
+        return not levels or is_there(reading, {reading.resource: levels[0]})
 
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
@@ -315,6 +316,12 @@ class Confirmation:
             if rate < expected:
                 return False
         return True
+
+
+def is_there(reading: Reading, levels: Mapping[str, int]) -> bool:
+    """Say whether at these levels most of what had grown is still there."""
+    first = reading.values[0]
+    return levels.get(reading.resource, first) - first >= AGREES_FROM * reading.line.total
 
 
 def _temporaries_beside(resource: str) -> str:

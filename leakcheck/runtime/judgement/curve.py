@@ -10,6 +10,8 @@ EVEN = 0.8  # of its rate over all, in the last third of the steps
 # one of 150
 GAINED = 10
 REST_TIMES = 3  # the longest time between two additions: by then one as before has come
+# the same, for it to be full at the end: what each epoch adds is due again after one more
+STANDS_TIMES = 1.5
 AFTER_TURN = 3  # additions after a loop turned, for growth to go on in its next turn
 LITTLE = 0.1  # of what it gained, that it may have gained since, for it to stand
 _LENGTH = "length"
@@ -65,15 +67,15 @@ class LengthCurve:
     def stands(self) -> bool:
         """Whether it was hardly longer in the last third of the steps than in those before.
 
-        It must have gained enough before: what is added seldom may by chance not come for long.
+        It must have gained enough before, more than once, and for longer than ever nothing since:
+        what is added seldom may by chance not come for long, and what an epoch adds comes at once.
         """
-        if self._lost or self._first is None:
+        if self._lost or self._first is None or self._rises < 2:
             return False
-        begin, length = self._first
-        step, peak = self._peak
-        return peak - length >= GAINED and 3 * (self._series.last_step - step) >= (
-            self._series.last_step - begin
-        )
+        (begin, length), (step, peak) = self._first, self._peak
+        rest = self._series.last_step - step
+        late = 3 * rest >= self._series.last_step - begin
+        return peak - length >= GAINED and late and rest > STANDS_TIMES * self._longest_rest
 
     def turned(self) -> None:
         """Note that a loop turned, with which additions may end, if many came in that turn."""

@@ -34,7 +34,7 @@ from leakcheck.runtime.readings.meters import (
 from leakcheck.runtime.readings.series import GARBAGE, Series
 
 if TYPE_CHECKING:
-    from leakcheck.runtime.readings.census import Census
+    from leakcheck.runtime.readings.census import Census, Counts
 
 # 42 steps settle whether a graph grows, 67 whether tensors pile up, 180 whether objects do
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
@@ -191,11 +191,10 @@ class Watch:
         return readings
 
     def _counted(self, step: int, quick: dict[str, int]) -> dict[str, int]:
-        census = self._census_once_torch_is_there()
-        if census is None:
+        taken = self._census_taken(step, quick)
+        if taken is None:
             return {}
-        taken = census.take(step, totals=_totals(quick))
-        counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
+        counted = _exact(taken)
         self.oldest_node_age_steps = taken.oldest_node_age_steps
         self._newest_nodes, self._pools = taken.newest_nodes, taken.pools
         more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
@@ -204,11 +203,17 @@ class Watch:
         self._rising = self._rising + 1 if more else 0
         return counted | taken.categories
 
-    def count_without_garbage(self, step: int) -> dict[str, int]:
-        """Collect garbage, and return how many tensors and Nodes there are then."""
-        with self.our_garbage():
-            gc.collect()
-        return self._counted(step, self._host.read() | self._devices.read())
+    def read_beside(self, step: int, *, collect: bool = False) -> dict[str, int]:
+        """Return the quick readings and the exact counts, which join no series.
+
+        Garbage that is collected before them is not counted as the program's.
+        """
+        if collect:
+            with self.our_garbage():
+                gc.collect()
+        quick = self._less_our_own(self._host.read()) | self._devices.read()
+        taken = self._census_taken(step, quick)
+        return quick if taken is None else quick | _exact(taken)
 
     def _may_skip(self, step: int) -> bool:
         rests = self._level >= LEVEL_CENSUSES and self._counted_last
@@ -359,6 +364,10 @@ class Watch:
         for resource in lasting & before.keys() & after.keys():
             self._own[resource] += after[resource] - before[resource]
 
+    def _census_taken(self, step: int, quick: dict[str, int]) -> Counts | None:
+        census = self._census_once_torch_is_there()
+        return None if census is None else census.take(step, totals=_totals(quick))
+
     def _census_once_torch_is_there(self) -> Census | None:
         if self._census is None and hasattr(sys.modules.get("torch"), "autograd"):
             from leakcheck.runtime.introspection.tensors import warn_of_no_reference
@@ -367,6 +376,10 @@ class Watch:
             warn_of_no_reference()
             self._census = Census()
         return self._census
+
+
+def _exact(taken: Counts) -> dict[str, int]:
+    return {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
 
 
 def _totals(quick: dict[str, int]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from leakcheck.runtime.attribution.window import RENEWED
 from leakcheck.runtime.doubts import row_for
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.judgement import judge
+from leakcheck.runtime.judgement.confirmation import is_there
 from leakcheck.runtime.judgement.harmless import excuse, plain_bytes, stopped
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.shared_memory import BLOCKS
@@ -81,9 +82,11 @@ class Attributing(Stage):
     def advance(self, step: int) -> Move | None:
         """Note a step; what the window has found decides how to go on."""
         attribution = self._attribution
+        if attribution is None:  # it went as the loop ended, which begins anew
+            return WatchAgain(step)
         try:
             with self._loop.watch.our_garbage():
-                seen_enough = attribution is not None and attribution.step(step)
+                seen_enough = attribution.step(step)
             return self._finish(step) if seen_enough else None
         except Exception as error:
             return self._failed(step, error)
@@ -96,12 +99,24 @@ class Attributing(Stage):
         if self._attribution is None:  # Ctrl-C came as the window opened, or as it ended
             self.abandon()
             return Await(NOTHING_FOUND, self.episode)
+        self._attribution.stop()
+        if self._went_at_end(step):
+            self.abandon()
+            return None
         return self._finish(step, at_end=True)
+
+    def _went_at_end(self, step: int) -> bool:
+        """Say whether what grew went as the function that trained returned: nothing holds it now.
+
+        It had been confirmed between collections, so that garbage it was not.
+        """
+        levels = self._loop.watch.read_beside(step, collect=True)
+        return not all(is_there(one, levels) for one in self.episode.grown)
 
     def leave(self) -> None:
         """In a forked child: stop what would go on by itself."""
         if self._attribution is not None:
-            self._attribution.leave()
+            self._attribution.stop()
 
     def abandon(self) -> None:
         """End the window without an answer."""

@@ -355,9 +355,9 @@ class Attribution:
         in_bytes, count = suspect.bytes_per_step or 0.0, suspect.objects_per_step or 0.0
         return in_bytes >= LEAST_SHARE * gained or count >= LEAST_SHARE * blocks
 
-    def leave(self) -> None:
-        """In a forked child: stop what would go on by itself."""
-        self._window.leave()
+    def stop(self) -> None:
+        """Trace no more lines, as at the end or in a forked child; hold none of the containers."""
+        self._window.stop()
 
     def abandon(self) -> None:
         """Stop looking without an answer."""

@@ -60,8 +60,10 @@ class LoopCourse:
         self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
         self.waiting_since_step = step  # from this step on
         self.garbage = frozenset[str]()  # counters that rose by garbage that waits for a collection
-        self._stayed = frozenset[str]()  # that a collection in the run left higher than at first
-        self._looked_for_what_stays = False
+        # whether a collection in the loop left more of a counter than the one before, and how much
+        self._stayed: dict[str, bool] = {}
+        self._left: dict[str, int] = {}
+        self._stays_from = step
         self.acquitted: set[str] = set()  # resources whose holder was found to be emptied, or full
         self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
@@ -135,33 +137,46 @@ class LoopCourse:
                 return True
         return False
 
+    def find_what_stays(self, step: int) -> list[Reading]:
+        """Note, in the loop, what a collection leaves of what rises; returns what stayed twice.
+
+        At the end of a run all is gone, and so nothing tells garbage from what was kept. Looked at
+        again after half as many steps more, as what stays at first may be a warm-up.
+        """
+        slow = self.watch.slow
+        if step < self._stays_from:
+            return []
+        known = ((name, *slow.column(name)) for name in COUNTED_EXACTLY)  # 0.1 ms each
+        rises = {name for name, *column in known if floor_rise(*column)}
+        rises &= {one.resource for one in judge.still_climbing([slow], self.tolerance_bytes)}
+        rises |= set(judge.counters_that_rise(slow, short=True))
+        if not rises:
+            return []
+        self._stays_from = step + self.span.seen(step) // 2
+        left = self.watch.read_beside(step, collect=True)
+        before, stayed = self._left, self._stayed
+        least = {name: before.get(name, min(slow.column(name)[1])) for name in rises & left.keys()}
+        self._left = {name: left[name] for name in least}
+        self._stayed = {n: left[n] >= low + judge.LEAST_RISEN for n, low in least.items()}
+        twice = (name for name, stays in self._stayed.items() if stays and stayed.get(name))
+        readings = filter(None, (judge.read(slow, name) for name in twice))
+        return [one for one in readings if one.line.per_step > 0 == one.line.deepest_drop]
+
     def find_garbage(self, step: int) -> None:
-        """Note which counters are no higher than they ever were, once garbage is collected."""
+        """Note, at the end, which counters are as low as ever, once garbage is collected.
+
+        What the function that trained held is gone as well, without a collection.
+        """
         slow = self.watch.slow
         climbing = judge.still_climbing([slow], self.tolerance_bytes)
         rising = {*judge.counters_that_rise(slow, short=True), *(r.resource for r in climbing)}
         exact = rising.intersection(COUNTED_EXACTLY)
-        left = self.watch.count_without_garbage(step) if exact else {}
-        lowest = {name: min(slow.column(name)[1]) for name in exact}
-        gone = {name for name in exact & left.keys() if left[name] <= lowest[name]}
-        self.garbage = frozenset(gone - self._stayed)
-
-    def find_what_stays(self, step: int) -> None:
-        """Note, once, what a collection leaves of what rose beside what comes and goes.
-
-        At the end of a run all is gone, and so nothing tells garbage from what was kept.
-        """
-        slow = self.watch.slow
-        if self._looked_for_what_stays:
-            return
-        if not any(floor_rise(*slow.column(name)) for name in COUNTED_EXACTLY):  # 0.1 ms each
-            return
-        climbing = judge.still_climbing([slow], self.tolerance_bytes)
-        rose = [one for one in climbing if floor_rise(one.steps, one.values)]
-        self._looked_for_what_stays = bool(rose)
-        left = self.watch.count_without_garbage(step) if rose else {}
-        lowest = {one.resource: min(one.values) for one in rose}
-        self._stayed = frozenset(name for name, low in lowest.items() if left.get(name, 0) > low)
+        waiting = self.watch.read_beside(step) if exact else {}
+        left = self.watch.read_beside(step, collect=True) if exact else {}
+        lowest = {name: min(slow.column(name)[1]) for name in exact & left.keys()}
+        gone = (name for name, low in lowest.items() if left[name] <= low)
+        stayed = {name: waiting[name] <= low for name, low in lowest.items()} | self._stayed
+        self.garbage = frozenset(name for name in gone if not stayed[name])
 
     def went_on(self) -> tuple[str, ...]:
         """Return the counters that rose to the end, though what held them was emptied or full."""

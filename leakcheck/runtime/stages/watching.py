@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leakcheck.runtime.judgement import judge, patience
+from leakcheck.runtime.judgement.confirmation import CONFIRM_OTHER_STEPS
 from leakcheck.runtime.judgement.harmless import PLAIN
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Episode
@@ -53,7 +54,9 @@ class Watching(Stage):
             loop.checkpoint(step, sparing=not last)
             if move := self._look(step):
                 return move
-            loop.find_what_stays(step)
+            stays = loop.excuses.without(loop.find_what_stays(step))
+            if stays and loop.span.seen(step) >= CONFIRM_OTHER_STEPS:  # what is even was found
+                return confirm(stays, loop, step, CONFIRM_OTHER_STEPS)
         return self._saw_enough(step)
 
     def _affordable(self, step: int) -> bool:

@@ -60,6 +60,13 @@ def test_what_was_longest_long_ago_stands(length, stands):
     assert curve_of(length).stands is stands
 
 
+@pytest.mark.parametrize(("ends", "stands"), [(165, False), (190, True)])
+def test_what_an_epoch_adds_at_once_is_due_again_after_as_long(ends, stands):
+    curve = curve_of(lambda step: 20 * (min(step, 141) // 20), ends - 100, 1)
+
+    assert curve.stands is stands
+
+
 def test_nothing_is_said_of_a_container_that_was_never_read():
     assert not LengthCurve().rose_evenly(0)
     assert not LengthCurve().came_down

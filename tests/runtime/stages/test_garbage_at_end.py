@@ -28,12 +28,15 @@ def _without_collector():
     gc.enable()
 
 
-def garbage_after(keep) -> frozenset[str]:
+def garbage_after(keep, at_end=lambda: None, looks_in_loop=False) -> frozenset[str]:
     """Return what rose from garbage alone; `keep` is given some objects between two looks."""
     loop = LoopCourse(Watch(), 1000, Tolerance())
     for step in LOOKS:
         loop.checkpoint(step)
+        if looks_in_loop:
+            loop.find_what_stays(step)
         keep([Result() for _ in range(A_LOOK)])
+    at_end()
     loop.find_garbage(LOOKS[-1])
     return loop.garbage
 
@@ -54,11 +57,29 @@ def test_what_is_kept_beside_garbage_did_not():
     assert garbage_after(lambda results: kept.append(results[0])) == set()
 
 
+def test_what_a_function_that_returned_held_was_not():
+    kept = []
+
+    def keep(results):
+        kept.append([torch.zeros(3) for _ in results])
+        for result in results:
+            result.own = None
+
+    assert garbage_after(keep, at_end=kept.clear) == set()
+
+
+def test_nor_what_it_held_in_cycles_if_a_look_in_the_loop_saw_it_stay():
+    kept = []
+
+    assert garbage_after(kept.extend, at_end=kept.clear) == {"tensors"}
+    assert garbage_after(kept.extend, at_end=kept.clear, looks_in_loop=True) == set()
+
+
 def test_where_nothing_rises_nothing_is_collected(monkeypatch):
     loop = LoopCourse(Watch(), 1000, Tolerance())
     for step in LOOKS:
         loop.checkpoint(step)
-    monkeypatch.setattr(loop.watch, "count_without_garbage", pytest.fail)
+    monkeypatch.setattr(loop.watch, "read_beside", pytest.fail)
     loop.find_garbage(LOOKS[-1])
 
     assert loop.garbage == set()
