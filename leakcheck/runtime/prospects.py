@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from leakcheck.known import leak_of
 from leakcheck.model import Field, Holder, Notice, Place, Reason, Suspect
 from leakcheck.runtime.attribution.backward import backward_at
-from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.attribution.window import Findings
 from leakcheck.runtime.judgement.harmless import gained_bytes
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
@@ -273,28 +273,19 @@ OF_A_PLAIN_LOOP = Case()
 
 
 def prospects_of(
-    suspects: Sequence[Suspect],
-    sources: Sources,
-    grown: Mapping[Holder, Grown],
-    uses: Mapping[Holder, tuple[Use, ...]],
-    case: Case = OF_A_PLAIN_LOOP,
+    suspects: Sequence[Suspect], window: Findings, case: Case = OF_A_PLAIN_LOOP
 ) -> Prospects:
-    """Ask the table about each of the suspects; `case`: what is known of the loop already.
+    """Ask the table about suspects of a window; `case`: what is known of the loop already.
 
     What something takes from, if in vain, comes after what nothing takes from.
     """
-    asked = (_prospect(each, sources, grown, uses, case) for each in suspects)
+    asked = (_prospect(each, window, case) for each in suspects)
     return Prospects(tuple(sorted(asked, key=lambda one: one.in_vain)))
 
 
-def _prospect(
-    suspect: Suspect,
-    sources: Sources,
-    grown: Mapping[Holder, Grown],
-    uses: Mapping[Holder, tuple[Use, ...]],
-    case: Case,
-) -> Prospect:
-    known, found = grown.get(suspect.holder), uses.get(suspect.holder)
+def _prospect(suspect: Suspect, window: Findings, case: Case) -> Prospect:
+    known, found = window.grown.get(suspect.holder), window.uses.get(suspect.holder)
+    sources = window.sources
     found = sources.uses_of(suspect) if found is None else found
     graph = suspect.kind == "graph"
     awaited = backward_at([suspect], sources.visits) if graph else None

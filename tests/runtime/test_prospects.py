@@ -10,6 +10,7 @@ from leakcheck.model import Holder, Place, Reason, Suspect
 from leakcheck.report.reasons import told
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.attribution.window import Findings
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trend import fit
@@ -33,7 +34,7 @@ def prospects(
         for holder in uses
     ]
     visits = {("serve.py", int(line.removeprefix("line_"))): n for line, n in ran.items()}
-    return prospects_of(suspects, Sources(visits), grown or {}, uses)
+    return prospects_of(suspects, Findings(grown=grown or {}, uses=uses, sources=Sources(visits)))
 
 
 STEPS = range(100, 200, 10)
@@ -46,7 +47,7 @@ def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step
     heap = Reading("host.heap", STEPS, values, fit(STEPS, values))
     suspect = Suspect("tensor", "Tensor", 1.0, 100.0, holder=LIST)
     uses = {LIST: (ADDS, LATER)}
-    found = prospects_of([suspect], Sources({}), {}, uses, Case(trains=False))
+    found = prospects_of([suspect], Findings(uses=uses), Case(trains=False))
 
     assert found.explain([heap]) is explain
     assert [told(notice) for notice in found.gathered.told_of_gathered(1000)] == [
@@ -132,9 +133,7 @@ def test_the_line_that_adds_is_told_once_and_first():
                     locations=(Place("serve.py", 3, "{}"), Place("serve.py", 9, ADDS.code, 1.0)),
                 )
             ],
-            Sources({}),
-            {},
-            {LIST: (ADDS,)},
+            Findings(uses={LIST: (ADDS,)}),
         )
     ).suspects
 

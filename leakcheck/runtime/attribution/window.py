@@ -14,7 +14,7 @@ import sys
 from array import array
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import thread_time
 from typing import Any
 
@@ -26,7 +26,7 @@ from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.remade import Remade
 from leakcheck.runtime.attribution.resources import as_counted
 from leakcheck.runtime.attribution.sources import Sources
-from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
+from leakcheck.runtime.attribution.suspects import Lead, is_minor, is_unheld, suspects_from
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
@@ -43,6 +43,32 @@ MOST_LOOKED_AT = 9_000_000  # objects in a window's looks: 2.5 s, where a heap h
 MOST_BLOCKS_EACH = 16  # of Python's allocator, in what a container gains at once: a record
 SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
 RENEWED = Notice("bounded", Reason("released"))
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What grew in a window, who holds it, what only fills up, and what may become of it."""
+
+    suspects: tuple[Suspect, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    steps: int = 0
+    full_in_steps: int = 0  # what has a limit
+    filling_bytes: float = 0.0  # a step, gained by what has a limit
+    keyed: bool = False  # what grows finds things by key, as caches do
+    memo: bool = False  # it grows in an lru_cache, or makes what it is asked for
+    has_leads: bool = False  # a container or a graph was seen to grow
+    shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
+    doubtful: bool = False  # the suspects are in containers that keep their size
+    grown: Mapping[Holder, Grown] = field(default_factory=dict)  # the containers, measured
+    uses: Mapping[Holder, tuple[Use, ...]] = field(default_factory=dict)  # of these
+    sources: Sources = field(default_factory=lambda: Sources({}))  # to ask for those of others
+    taken: Mapping[Holder, Holder] = field(default_factory=dict)  # what another gives up
+    remade: Mapping[Holder, Way] = field(default_factory=dict)  # to what each step makes anew
+
+    @property
+    def ways(self) -> dict[Holder, Way]:
+        """The ways to what grows, where they are known."""
+        return {holder: one.way for holder, one in self.grown.items() if one.way is not None}
 
 
 class Window:
@@ -67,7 +93,6 @@ class Window:
         self._apart_steps = apart_steps
         self._looks = (*_looks(apart_steps), last_look)
         self._remade = {holder: Remade(way) for holder, way in (remade or {}).items()}
-        self.remade: Mapping[Holder, Way] = {}  # by holder: what each step makes anew
         self._traced_steps = traced_steps or math.inf
         self._tracer = LineTracer()
         self._compiled = compiled.times_compiled()
@@ -75,14 +100,7 @@ class Window:
         rare = apart_steps >= FEWEST_RARE_STEPS
         self._growth = HeapGrowth(int(apart_steps)) if rare else HeapGrowth()
         self._marks = array("Q")
-        self.steps = 0  # so far
-        self.full_in_steps = 0
-        self.filling_bytes = 0.0  # a step, by what has a limit
-        self.uses: Mapping[Holder, tuple[Use, ...]] = {}  # by holder, of containers that grow
-        self.sources = Sources({})  # of what else grows
-        self.grown: Mapping[Holder, Grown] = {}  # by holder: the container that grew, measured
-        self.taken: Mapping[Holder, Holder] = {}  # by holder: what another gives up
-        self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
+        self._steps = 0  # so far
         self._looking_s = 0.0
         self._looks_taken = self._looked_at = 0
         self._probed: set[int] = set()
@@ -115,11 +133,11 @@ class Window:
             self._note_step()
 
     def _note_step(self) -> None:
-        self.steps += 1
+        self._steps += 1
         self._mark()
         self._trace_or_rest()
         self._watch()
-        if self.steps in self._looks and self._affordable():
+        if self._steps in self._looks and self._affordable():
             began_s = thread_time()
             self._tracer.settle()
             objects_seen = self._probe()
@@ -127,11 +145,11 @@ class Window:
             self._tracer.resume()
             self._note_look(began_s, objects_seen)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
-        if self.steps == probes.FROM_STEP["python.blocks"] and not (exact or self._are_held()):
+        if self._steps == probes.FROM_STEP["python.blocks"] and not (exact or self._are_held()):
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
 
-    def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
-        """End the window and return what grows, who holds it, and what only fills up."""
+    def close(self) -> Findings:
+        """End the window and return what it found."""
         self._tracer.stop()
         self._tracer.check()
         gc.collect()
@@ -154,55 +172,67 @@ class Window:
             suspended = heap.pick(SUSPENDABLE)
         self._tracer.forget(suspended)
 
-    def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
-        self._growth.look(self.steps, heap)
+    def _inquire(self, heap: Heap) -> Findings:
+        self._growth.look(self._steps, heap)
         self._look_at_remade()
-        again = compiled.recompilation(self._compiled, compiled.times_compiled(), self.steps)
+        again = compiled.recompilation(self._compiled, compiled.times_compiled(), self._steps)
         known = (self._growing, self._apart_steps, again, self._remade)
         inquest = Inquest(self._tracer, self._growth, heap, *known)
         inquest.find(self._marks)
+        leads, filling = inquest.leads, inquest.filling
         in_number = not self._growing.keys().isdisjoint(COUNTED_EXACTLY)
-        if not (inquest.leads or inquest.filling.notices or in_number):  # of no tensors
-            inquest.filling.note_libraries()
-        self.full_in_steps = inquest.filling.full_in_steps
-        self.filling_bytes = inquest.filling.bytes_per_step
-        self.sources, self.uses = inquest.sources, inquest.filling.uses
-        self.taken, beyond = inquest.taken, inquest.filling.beyond
-        self.remade = inquest.remade
-        self.grown = {h: replace(one, beyond=beyond.get(h)) for h, one in inquest.grown.items()}
-        self.keyed, self.memo = inquest.keyed, inquest.memo
-        leads = inquest.leads
-        notices = inquest.filling.notices
-        fills_up = bool(notices)
-        if fills_up:
+        if not (leads or filling.notices or in_number):  # of no tensors
+            filling.note_libraries()
+        notices = list(filling.notices)
+        if notices:
             # what fills up may keep tensors in ways that are not seen, and has most of the blocks
             leads = [lead for lead in leads if not is_unheld(lead) and not is_minor(lead)]
-        self.found = bool(leads)
-        self.shapes_vary = self._growth.shapes_vary
-        graph_grows = "graph.nodes" in self._growing
-        released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())
-        if not leads and released and not fills_up:  # what is full now keeps those of past steps
-            notices = [*notices, RENEWED]
+        elif not leads and self._are_released(inquest):  # what is full now keeps past steps'
+            notices = [RENEWED]
+        has_leads = bool(leads)
         explained = any(lead.kind != "object" for lead in leads)  # not by a log beside it
-        if not explained and not notices and "tensors" in self._growing:
-            leads = [*leads, *inquest.doubtful]
-            self.doubtful = bool(inquest.doubtful)
-        alone = not leads and not notices
-        traced = (self._growing, self._tracer, self.steps)
+        doubted = not explained and not notices and "tensors" in self._growing
+        leads = [*leads, *(inquest.doubtful if doubted else ())]
+        leads = self._with_counted(leads, alone=not leads and not notices)
+        blocks = 0.0 if filling.notices else self._growing.get("python.blocks", 0.0)
+        beyond = filling.beyond
+        return Findings(
+            suspects_from(as_counted(leads, self._growing), blocks),
+            tuple(notices),
+            self._steps,
+            filling.full_in_steps,
+            filling.bytes_per_step,
+            keyed=inquest.keyed,
+            memo=inquest.memo,
+            has_leads=has_leads,
+            shapes_vary=self._growth.shapes_vary,
+            doubtful=doubted and bool(inquest.doubtful),
+            grown={h: replace(one, beyond=beyond.get(h)) for h, one in inquest.grown.items()},
+            uses=filling.uses,
+            sources=inquest.sources,
+            taken=inquest.taken,
+            remade=inquest.remade,
+        )
+
+    def _are_released(self, inquest: Inquest) -> bool:
+        graph_grows = "graph.nodes" in self._growing
+        return inquest.renewed or (not graph_grows and inquest.tensors_are_released())
+
+    def _with_counted(self, leads: list[Lead], *, alone: bool) -> list[Lead]:
+        """Add the lines that add to what is only counted; `alone`: nothing else was found."""
+        traced = (self._growing, self._tracer, self._steps)
         native = probes.native_beside(leads, *traced)
         of_heap = "python.blocks" not in probes.without_few_blocks(self._growing)
         if native or (of_heap and probes.are_too_small(leads, self._growing)):
             leads = native  # which may be none: a log of numbers is not what fills the heap
         else:
             leads = leads + probes.leads(*traced, alone)
-        leads = exits.held_by_exits(leads, self._tracer)
-        blocks = 0.0 if fills_up else self._growing.get("python.blocks", 0.0)
-        return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
+        return exits.held_by_exits(leads, self._tracer)
 
     def _trace_or_rest(self) -> None:
         """Trace the steps in which something is known to come, and none between."""
         if self._traced_steps < self._apart_steps:
-            since = self.steps % round(self._apart_steps)
+            since = self._steps % round(self._apart_steps)
             if since == self._traced_steps:
                 self._tracer.settle()
             elif since == 0:
@@ -210,7 +240,7 @@ class Window:
 
     def _look_at_remade(self) -> None:
         for each in self._remade.values():
-            each.look(self.steps)
+            each.look(self._steps)
 
     def _note_look(self, began_s: float, objects_seen: int) -> None:
         self._looks_taken += 1
@@ -224,7 +254,7 @@ class Window:
 
     def _are_held(self) -> bool:
         """Say whether the containers that grow may hold the blocks that are gained."""
-        blocks = self._growing.get("python.blocks", 0.0) * self.steps
+        blocks = self._growing.get("python.blocks", 0.0) * self._steps
         return self._gained * MOST_BLOCKS_EACH >= blocks if blocks else bool(self._probed)
 
     def _mark(self) -> None:
@@ -241,7 +271,7 @@ class Window:
         if compiled.is_in_use():
             self._tracer.watch(compiled.GRAPHS, compiled.graphs_made)
         for name in (*self._growing, HEAP, *devices_in_use()):
-            due = probes.FROM_STEP.get(name, 0) == self.steps
+            due = probes.FROM_STEP.get(name, 0) == self._steps
             probe = probes.of_resource(name) if due else None
             if probe is not None:
                 self._tracer.watch(name, probe)
@@ -252,7 +282,7 @@ class Window:
         It is gone when this returns: what it frees is no line's.
         """
         with unobserved(), closing(self._heap()) as heap:
-            grown = self._growth.look(self.steps, heap)
+            grown = self._growth.look(self._steps, heap)
             ours = objects.inside(self._tracer, self._growth, *objects.our_caches(heap))
             found = heap.containers(grown.keys() - self._probed - ours) if grown else []
             found.sort(key=lambda thing: -grown[id(thing)])

@@ -138,11 +138,11 @@ class Attributing(Stage):
         findings = self._findings(step)
         if RENEWED in findings.notices and not at_end and loop.remade is None:
             # what comes many at once, as at each epoch's end, grew but once in a short window
-            loop.remade = findings.remade
+            loop.remade = findings.window.remade
             return Attribute(self.grown, self.episode, LONGER_WINDOW_STEPS)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)
-        full = step + findings.full_in_steps * outlook.FILLS_WITHIN
+        full = step + findings.window.full_in_steps * outlook.FILLS_WITHIN
         loop.excuses.note_filling((one.resource for one in self.episode.grown), full)
         grown = self._of_program(findings)
         if len(grown) < len(self.episode.grown):
@@ -211,7 +211,7 @@ class Attributing(Stage):
 
     def _held(self, step: int, findings: WindowResult, *, at_end: bool) -> Move:
         loop, episode = self._loop, self.episode
-        if any(one.holder for one in episode.held.suspects) and not findings.found:
+        if any(one.holder for one in episode.held.suspects) and not findings.window.has_leads:
             loop.tell(stopped(one.resource for one in episode.grown), step=step)  # it is full now
             return WatchAgain(step)
         grown, seen = list(episode.grown), loop.span.seen(step)
@@ -222,9 +222,9 @@ class Attributing(Stage):
         found = Attributed(
             findings.suspects,
             findings.prospects,
-            findings.way_by_holder,
+            findings.window.ways,
             per_training=findings.come_with(loop.rounds.trainings, grown[0].steps[0]),
-            may_fill_up=steps > 0 or findings.keyed,
+            may_fill_up=steps > 0 or findings.window.keyed,
             doubt=row,
             beside_bytes=findings.beside_bytes,
         )

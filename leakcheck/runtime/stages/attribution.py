@@ -17,6 +17,7 @@ from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.way import Way
+from leakcheck.runtime.attribution.window import Findings, Window
 from leakcheck.runtime.doubts import Doubt
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
@@ -93,25 +94,17 @@ class WindowResult:
 
     suspects: tuple[Suspect, ...]
     notices: tuple[Notice, ...]
-    memory: tuple[DeviceMemory, ...]  # of the devices that grow
-    full_in_steps: int  # what has a limit
-    keyed: bool  # what grows finds things by key, as caches do
-    memo: bool  # it grows in an lru_cache, or makes what it is asked for
-    found: bool  # a container or a graph was seen to grow
+    window: Findings
     rates: Mapping[str, float]  # by resource, of what was confirmed, a step
-    shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
-    doubtful: bool = False  # they are in containers that keep their size
+    memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
     prospects: Prospects = NO_PROSPECTS  # of the suspects, without those that only fill up
     limited: Prospects = NO_PROSPECTS  # those
     taken: Mapping[Holder, str] = field(default_factory=dict)  # by holder: from whom it takes
     asked_often: bool = False  # and most often has what it is asked for
-    filling_bytes: float = 0.0  # a step, gained by what has a limit
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
     apart_steps: float = 0.0  # between two additions, 0 if not known
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
     joined: bool = False  # a line joins more to something that grows
-    way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)  # to what grows
-    remade: Mapping[Holder, Way] = field(default_factory=dict)  # to what each step makes anew
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -155,7 +148,7 @@ class WindowResult:
     @property
     def firm(self) -> tuple[Suspect, ...]:
         """The suspects, unless a longer window may yet tell what it is that grows."""
-        return () if self.doubtful else self.suspects
+        return () if self.window.doubtful else self.suspects
 
     def limits(self, confirmation: Confirmation | None, tolerance_bytes: int) -> Reason | None:
         """Say what ends all that grows, as far as is known; None if something is beyond any limit.
@@ -190,7 +183,7 @@ class WindowResult:
     def beside_bytes(self) -> float | None:
         """The bytes a step of what has a limit or is emptied; None if nothing that grows is."""
         bounded = any(notice.kind == "bounded" for notice in self.notices)
-        gained = self.filling_bytes + self.emptied_bytes
+        gained = self.window.filling_bytes + self.emptied_bytes
         return gained if bounded or self.emptied_bytes else None
 
     @property
@@ -218,14 +211,15 @@ class WindowResult:
         may_be = of_libraries and (bool(self.suspects) or memory_alone)
         early = soon or seen < patience.EARLY_STEPS or any(reading.slows for reading in grown)
         return Doubt(
-            of_shapes=may_be and self.shapes_vary,
+            of_shapes=may_be and self.window.shapes_vary,
             uneven=may_be and any(map(_is_uneven, grown)),
             mostly_found=self.asked_often,
-            memo=self.memo or self.prospects.memo,
+            memo=self.window.memo or self.prospects.memo,
             found=bool(self.suspects),
             on_host=all(one.resource.startswith("host.") for one in grown),
-            held_by_nothing=self.doubtful or any(map(_is_of_nobody, self.suspects)),
-            may_fill=(soon and any(map(_is_unheld, self.suspects))) or (early and self.keyed),
+            held_by_nothing=self.window.doubtful or any(map(_is_of_nobody, self.suspects)),
+            may_fill=(soon and any(map(_is_unheld, self.suspects)))
+            or (early and self.window.keyed),
         )
 
 
@@ -243,9 +237,6 @@ class Attribution:
         case: outlook.Case = OF_A_PLAIN_LOOP,
         remade: Mapping[Holder, Way] | None = None,
     ) -> None:
-        # imported now: most runs never get here
-        from leakcheck.runtime.attribution.window import Window
-
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         wanted = max(wanted, LONGER_WINDOW_STEPS) if longer else wanted
@@ -301,42 +292,30 @@ class Attribution:
         self._found = None
         self.spent_s += self._window.spent_s
         self._first_step, self._last_step = step, self._last_step + FEWEST_WINDOW_STEPS
-        self._window = type(self._window)(self._rates, self._apart_steps)
+        self._window = Window(self._rates, self._apart_steps)
         self._window.open()
         return False
 
     def _look_back(self) -> WindowResult:
-        window = self._window
-        suspects, notices = window.close()
-        suspects = tuple(one for one in suspects if self._accounts(one))
-        found = prospects_of(suspects, window.sources, window.grown, window.uses, self._case)
-        beyond = found.beyond
-        others = [one for one in found.each if one not in beyond.each]
-        suspects = beyond.suspects
-        places = (place for one in suspects for place in one.locations)
+        found = self._window.close()
+        suspects = [one for one in found.suspects if self._accounts(one)]
+        asked = prospects_of(suspects, found, self._case)
+        beyond = asked.beyond
+        others = [one for one in asked.each if one not in beyond.each]
+        grow = beyond.suspects
+        places = (place for one in grow for place in one.locations)
         # what is kept with its graph is never a cache
-        cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
+        cached = bool(grow) and all(one.kind != "graph" for one in grow)
         return WindowResult(
-            suspects,
-            (*notices, *beyond.passed, *beyond.too_large),
-            (),
-            window.full_in_steps,
-            cached and window.keyed,
-            cached and window.memo,
-            window.found,
+            grow,
+            (*found.notices, *beyond.passed, *beyond.too_large),
+            replace(found, keyed=cached and found.keyed, memo=cached and found.memo),
             self._rates,
-            window.shapes_vary,
-            window.doubtful,
-            beyond,
-            Prospects(tuple(others)),
-            _pools_of(suspects) | {one: str(giving) for one, giving in window.taken.items()},
-            cached and beyond.mostly_found(window.steps),
-            window.filling_bytes,
-            joined=any(window.sources.joins_more(at.path, at.line) for at in places),
-            way_by_holder={
-                holder: one.way for holder, one in window.grown.items() if one.way is not None
-            },
-            remade=window.remade,
+            prospects=beyond,
+            limited=Prospects(tuple(others)),
+            taken=_pools_of(grow) | {one: str(giving) for one, giving in found.taken.items()},
+            asked_often=cached and beyond.mostly_found(found.steps),
+            joined=any(found.sources.joins_more(at.path, at.line) for at in places),
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

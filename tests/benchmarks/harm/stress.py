@@ -260,7 +260,7 @@ def open_window(kept: list[object]) -> None:
     for _ in range(WINDOW_STEPS):
         kept.append(torch.zeros(1))
         window.step()
-    suspects, _ = window.close()
+    suspects = window.close().suspects
     expect([suspect.kind for suspect in suspects][:1], ["tensor"])
     del kept[1:]
 

@@ -122,13 +122,14 @@ def through_a_window_of_a_bank(rare_steps):
         if step in rare_steps:
             bank.add(9)
         window.step()
-    return window, window.close()
+    return window.close()
 
 
 def test_of_lists_with_a_limit_the_one_that_fills_is_told_not_those_that_are_full():
-    _, (suspects, (notice,)) = through_a_window_of_a_bank(rare_steps=[2, 6, 9, 16, 18, 20])
+    found = through_a_window_of_a_bank(rare_steps=[2, 6, 9, 16, 18, 20])
 
-    assert suspects == ()
+    (notice,) = found.notices
+    assert found.suspects == ()
     assert told(notice) == (
         "a list in attribute `Bank.vectors`, from local `bank` in through_a_window_of_a_bank() "
         "holds 7 of at most 30 and is full in 92 steps"
@@ -164,9 +165,7 @@ def test_of_what_is_held_by_a_batch_and_by_what_grows_that_is_told_which_grows()
 
 
 def test_lists_that_renew_what_they_hold_are_in_doubt_where_none_is_seen_to_grow():
-    window, _ = through_a_window_of_a_bank(rare_steps=[2])
-
-    assert window.doubtful
+    assert through_a_window_of_a_bank(rare_steps=[2]).doubtful
 
 
 def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another():
@@ -193,7 +192,8 @@ def test_a_cache_that_is_full_soon_after_the_window_opens_releases_nothing():
         mask(min(length, 49))
         window.step()
 
-    suspects, (notice,) = window.close()
+    found = window.close()
 
-    assert suspects == ()
+    (notice,) = found.notices
+    assert found.suspects == ()
     assert "50 of at most 50 and is full now" in told(notice)

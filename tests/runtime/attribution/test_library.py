@@ -11,7 +11,7 @@ import pytest
 from leakcheck.model import Place, Suspect
 from leakcheck.report.reasons import said
 from leakcheck.runtime.attribution.library import logs_of_libraries
-from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.attribution.window import Findings
 from leakcheck.runtime.prospects import prospects_of
 from tests.holders import held_by
 
@@ -41,7 +41,7 @@ def limit_of(tmp_path, monkeypatch):
         places = (Place(str(tmp_path / "program.py"), 1, "ring.add(x)"),)
         holder = f"attribute `{name}.data`, from local `ring` in main()"
         suspect = Suspect("tensor", "", holder=held_by(holder), locations=places)
-        return said(prospects_of([suspect], Sources({}), {}, {}).limits)
+        return said(prospects_of([suspect], Findings()).limits)
 
     return limit_of
 

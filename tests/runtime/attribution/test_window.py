@@ -268,7 +268,8 @@ def test_tensors_that_grow_in_number_and_are_renewed_are_kept_by_nobody():
         window.step()
     episode.clear()
 
-    suspects, (notice,) = window.close()
+    found = window.close()
+    suspects, (notice,) = found.suspects, found.notices
 
     assert suspects == ()
     assert notice == RENEWED
@@ -283,7 +284,8 @@ def test_a_buffer_made_anew_in_the_window_is_no_leak_however_much_it_holds():
             trainer.history = [torch.zeros(3) for _ in range(60)]
         window.step()
 
-    suspects, (notice,) = window.close()
+    found = window.close()
+    suspects, (notice,) = found.suspects, found.notices
 
     assert suspects == ()
     assert notice == RENEWED
@@ -298,7 +300,7 @@ def test_a_window_longer_than_usual_sees_what_comes_late_in_it():
             setattr(trainer, f"at_{step}", torch.zeros(3))
         window.step()
 
-    (suspect,), _ = window.close()
+    (suspect,) = window.close().suspects
 
     assert (suspect.kind, suspect.objects_per_step) == ("tensor", 0.1)
 
@@ -312,7 +314,7 @@ def test_between_additions_that_are_far_apart_nothing_is_traced():
             kept.append(torch.zeros(30_000))
         window.step()
         traced.append(sys.gettrace() is not None)
-    (suspect,), _ = window.close()
+    (suspect,) = window.close().suspects
 
     assert traced == [*[True] * 5, *([False] * 14 + [True] * 6) * 2]
     assert code_of(suspect) == "kept.append(torch.zeros(30_000))"
@@ -353,7 +355,7 @@ def test_what_a_closure_puts_together_anew_is_told_with_the_line_that_does():
     for _ in range(24):
         log(torch.zeros(3))
         window.step()
-    (suspect,), _ = window.close()
+    (suspect,) = window.close().suspects
 
     assert str(suspect.holder).startswith("closure cell `seen` of log()")
     assert code_of(suspect) == "seen = (*seen, value)"

@@ -16,4 +16,5 @@ def through_a_window(step, growing=("graph.nodes", "tensors")):
     for _ in range(STEPS):
         step()
         window.step()
-    return window.close()
+    found = window.close()
+    return found.suspects, found.notices

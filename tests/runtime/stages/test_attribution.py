@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from leakcheck.model import Notice, Place, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime.attribution import window
-from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.attribution.window import Findings
 from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, row_for
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trainings import Trainings
@@ -48,8 +48,8 @@ def test_they_are_not_if_it_has_too_few_or_is_not_the_only_one_or_has_no_line():
     assert not findings().explain(8.0)
 
 
-def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> WindowResult:
-    return WindowResult(suspects, (), (), 0, keyed, memo, found=bool(suspects), rates={})
+def findings(*suspects: Suspect, **seen: Any) -> WindowResult:
+    return WindowResult(suspects, (), Findings(has_leads=bool(suspects), **seen), rates={})
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_native_memory_that_some_steps_add_and_others_do_not_may_be_a_library_s_
 
 
 def test_what_is_in_containers_that_keep_their_size_is_looked_at_once_more():
-    found = replace(findings(HELD), doubtful=True)
+    found = findings(HELD, doubtful=True)
 
     assert longer(found, TENSORS) == UNSURE_STEPS
     assert found.firm == ()
@@ -102,11 +102,11 @@ def test_what_is_in_containers_that_keep_their_size_is_looked_at_once_more():
 def test_a_librarys_memory_may_be_a_cache_by_shape_while_shapes_are_new():
     native = Suspect("native", "heap memory that no Python object accounts for")
 
-    assert longer(replace(findings(native), shapes_vary=True), HEAP) == SHAPES_STEPS
-    assert longer(replace(findings(native), shapes_vary=True), HEAP, BLOCKS) == SHAPES_STEPS
-    assert longer(replace(findings(), shapes_vary=True), HEAP) == SHAPES_STEPS
-    assert longer(replace(findings(UNHELD), shapes_vary=True), HEAP) == SHAPES_STEPS
-    assert longer(replace(findings(HELD), shapes_vary=True), TENSORS) == 0
+    assert longer(findings(native, shapes_vary=True), HEAP) == SHAPES_STEPS
+    assert longer(findings(native, shapes_vary=True), HEAP, BLOCKS) == SHAPES_STEPS
+    assert longer(findings(shapes_vary=True), HEAP) == SHAPES_STEPS
+    assert longer(findings(UNHELD, shapes_vary=True), HEAP) == SHAPES_STEPS
+    assert longer(findings(HELD, shapes_vary=True), TENSORS) == 0
     assert longer(findings(native), HEAP) == 0
 
 
@@ -159,14 +159,7 @@ def test_what_an_evaluation_adds_comes_as_often_as_some_looks_see_none_of_it():
 class Window:
     """Finds what it is told to, and asks for nothing."""
 
-    spent_s, filling_bytes, steps = 0.0, 0.0, 24
-
-    full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
-    grown: dict[object, object] = {}  # noqa: RUF012
-    uses: dict[object, object] = {}  # noqa: RUF012
-    taken: dict[str, str] = {}  # noqa: RUF012
-    remade: dict[object, object] = {}  # noqa: RUF012
-    sources = Sources({})
+    spent_s = 0.0
 
     def __init__(self, *_: object) -> None:
         pass
@@ -177,7 +170,7 @@ class Window:
     step = open
 
     def close(self):
-        return self.suspects, ()
+        return Findings(self.suspects, steps=24, has_leads=True)
 
 
 @pytest.fixture
@@ -185,7 +178,7 @@ def attribution(monkeypatch):
     """Begin an attribution at step 100 whose window finds the suspects given."""
 
     def begin(*suspects: Suspect, longer: bool = False, **rates: float) -> Attribution:
-        monkeypatch.setattr(window, "Window", type("Told", (Window,), {"suspects": suspects}))
+        monkeypatch.setattr(stage, "Window", type("Told", (Window,), {"suspects": suspects}))
         readings = [
             replace(one, line=replace(one.line, per_step=rates[name]))
             for one, name in ((TENSORS, "tensors"), (HEAP, "heap"), (BLOCKS, "blocks"))
@@ -256,7 +249,8 @@ def test_what_fills_beside_a_leak_is_known_by_its_bytes():
     full = Notice("bounded", Reason("holds"))
 
     assert findings(GRAPH).beside_bytes is None
-    assert replace(findings(GRAPH), notices=(full,), filling_bytes=900.0).beside_bytes == 900.0
+    filling = findings(GRAPH, filling_bytes=900.0)
+    assert replace(filling, notices=(full,)).beside_bytes == 900.0
 
 
 def test_bytes_that_a_log_gains_beside_what_fills_up_are_not_known():
