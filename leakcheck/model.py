@@ -326,9 +326,14 @@ class Suspect:
     processes: tuple[str, ...] = ()
 
     @property
+    def links(self) -> tuple[Link, ...]:
+        """The references from the root to what leaks, as far as they are known."""
+        return self.trace.links if self.trace else ()
+
+    @property
     def fingerprint(self) -> str:
         """Kind and holder path with indices folded, so the same leak keeps its name across runs."""
-        edges = tuple(link.edge for link in self.trace.links) if self.trace else ()
+        edges = tuple(link.edge for link in self.links)
         root = (self.trace.origin or self.trace.root) if self.trace else str(self.holder)
         return fingerprint(self.kind, root, *edges)
 

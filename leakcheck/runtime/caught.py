@@ -7,11 +7,10 @@ that run now are read in their source; one that raises again catches nothing.
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterable
 
-from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.texts import file_of, text_of
 from leakcheck.source.conditions import names_of_errors
 from leakcheck.source.tree import FUNCTIONS, is_around
 
@@ -26,9 +25,9 @@ def would_be_caught() -> bool:
 
 def is_caught_at(path: str, line: int) -> bool:
     """Say whether a line of a file is in a `try` whose handler catches a SystemExit for good."""
-    if not any("except" in text for text in linecache.getlines(path)):
+    if "except" not in text_of(path):
         return False
-    tries = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Try))
+    tries = (node for node in ast.walk(file_of(path).tree) if isinstance(node, ast.Try))
     return any(_catches(each.handlers) for each in tries if _runs_in(each.body, line))
 
 

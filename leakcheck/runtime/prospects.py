@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 from leakcheck.known import leak_of
 from leakcheck.model import Field, Holder, Notice, Place, Reason, Suspect
-from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.window import Findings
+from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.runtime.judgement.harmless import gained_bytes
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.outlook import Case, Outlook, outlook_of
 from leakcheck.runtime.readings.meters import is_in_use
+from leakcheck.source.backwards import backward_at
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
 
@@ -288,7 +289,7 @@ def _prospect(suspect: Suspect, window: Findings, case: Case) -> Prospect:
     sources = window.sources
     found = sources.uses_of(suspect) if found is None else found
     graph = suspect.kind == "graph"
-    awaited = backward_at([suspect], sources.visits) if graph else None
+    awaited = backward_at(suspect, sources.visits, file_of) if graph else None
     if awaited is not None:
         taken = Use("take", NONE, "elsewhere", awaited.path, awaited.line, awaited.code)
         found = (*found, taken)
@@ -319,7 +320,7 @@ def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect
     """
     if suspect.holder.kind == "graph hook":
         paths = [place.path for place in suspect.locations]
-        kinds = [link.holder for link in suspect.trace.links] if suspect.trace else []
+        kinds = [link.holder for link in suspect.links]
         registers = sources.registering(suspect.holder.name, paths, kinds)
         return replace(suspect, locations=(*registers, *suspect.locations))
     if suspect.holder.start.kind == "context variable" and suspect.kind != "graph":
@@ -349,8 +350,7 @@ def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect
 
 def _keeps_its_history(suspect: Suspect) -> bool:
     """Say whether one tensor keeps the graph it was made by: what is cut off it stays in that."""
-    edges = [link.edge for link in suspect.trace.links] if suspect.trace else []
-    in_container = any(edge.startswith("[") for edge in edges)
+    in_container = any(link.edge.startswith("[") for link in suspect.links)
     return suspect.kind == "graph" and suspect.what.startswith("Tensor ") and not in_container
 
 

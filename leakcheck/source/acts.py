@@ -14,7 +14,7 @@ from leakcheck.source.left import Left, is_empty, left_of
 from leakcheck.source.mentions import Mention, is_policy
 from leakcheck.source.owners import makers_of
 from leakcheck.source.places import Held, Place
-from leakcheck.source.tree import File, ProgramTexts, is_around, name_of, root_of, same
+from leakcheck.source.tree import File, ProgramTexts, is_around, name_below, name_of, root_of, same
 from leakcheck.source.words import says, words
 
 Role = Literal[
@@ -26,6 +26,7 @@ Role = Literal[
     "ring",  # a place of it that is there already gets another value
     "escape",  # to code that may do any of these
 ]
+_STACKS = ("stack", "cat", "concat", "hstack", "vstack")
 _ROLES: dict[Left, Role] = {"none": "replace", "some": "cut", "unknown": "escape", "all": "add"}
 
 
@@ -90,6 +91,13 @@ def is_gathered(file: File, node: ast.AST) -> bool:
         if isinstance(above, ast.Call) and name_of(above.func) in words("functions", "gathers"):
             return any(part is node for part in ast.walk(above.args[0])) if above.args else False
     return False
+
+
+def is_stacked(file: File, name: str) -> bool:
+    """Say whether one tensor is made of what has a name: numbers would not do."""
+    calls = (call for stacks in _STACKS for call in file.calls(stacks) if name and call.args)
+    parts = (part for call in calls for part in ast.walk(call.args[0]))
+    return any(name_below(part) == name for part in parts if isinstance(part, ast.expr))
 
 
 def _act_of(program: ProgramTexts, held: Held, mention: Mention) -> Act:

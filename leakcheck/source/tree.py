@@ -15,6 +15,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 LARGEST_LINES = 20_000  # a longer file is not parsed
 MOST_FILES = 16  # in which one name is looked for
+ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
 _IDENTIFIED = (ast.Name, ast.Attribute, *FUNCTIONS, ast.ClassDef)
 
 
@@ -257,6 +258,15 @@ def name_of(node: ast.AST | None) -> str:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
     return ""
+
+
+def name_below(node: ast.expr) -> str:
+    """Return the last part of a name, whatever it is indexed by; "" for another expression."""
+    node = node.value if isinstance(node, ast.Subscript) else node
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, *_]):
+            return f"getattr({ast.unparse(owner)})"  # one of its attributes
+    return name_of(node)
 
 
 def asks_for_main(test: ast.AST) -> bool:

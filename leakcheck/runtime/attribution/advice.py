@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from leakcheck.model import Holder, Kind, LeakTrace, Link, Reason, Suspect
 from leakcheck.runtime.attribution.library import is_optimizer_state
-from leakcheck.runtime.attribution.names import ADDS, is_inner
+from leakcheck.runtime.attribution.names import is_inner
+from leakcheck.source.tree import ADDS
 from leakcheck.source.words import words
 
 _FOR_BACKWARD = re.compile(r"log_?prob|entrop|log_?pi\b")  # what policy gradients are made of
@@ -75,7 +76,7 @@ def fitting(suspect: Suspect) -> Reason | None:
     """Return the fix of a suspect, another one if what keeps it calls for its own."""
     if not (suspect.fix or suspect.holder or suspect.locations):
         return Reason("look-which-part")
-    links = suspect.trace.links if suspect.trace else ()
+    links = suspect.links
     at = next((place for place, link in enumerate(links) if link.suspect), None)
     if suspect.trace is not None and (by_root := _for_root(suspect.holder, suspect.kind)):
         return by_root

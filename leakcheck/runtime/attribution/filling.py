@@ -221,8 +221,7 @@ def _most_of(notice: Notice) -> int:
 
 def _ends_in(suspect: Suspect, container: Any) -> bool:
     """Say whether a container is an element of what is named, whose limit is not its own."""
-    links = suspect.trace.links if suspect.trace else ()
-    last = links[-1] if links else None
+    last = suspect.links[-1] if suspect.links else None
     kind = name_of(type(container))
     return last is not None and last.edge.startswith("[") and last.holder == kind
 

@@ -21,11 +21,11 @@ from time import perf_counter, thread_time
 from types import CodeType, FrameType
 from typing import Any
 
-from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.line_events import LineEvents
+from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.source.calls import Stacks
 
 Probe = Callable[[], int]
@@ -329,12 +329,9 @@ def _is_resumed(frame: FrameType) -> bool:
 def _arrays_are_resized() -> bool:
     """Say whether the user's code resizes in place, as by `rows.resize(n)`, which gives nothing."""
     return "numpy" in sys.modules and any(
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Attribute)
-        and node.value.func.attr == "resize"
-        for path in frames.own_files_with(".resize(")
-        for node in ast.walk(parsed(path))
+        isinstance(call.func, ast.Attribute) and isinstance(file.above[call], ast.Expr)
+        for file in map(file_of, frames.own_files_with(".resize("))
+        for call in file.calls("resize")
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from types import CodeType, FrameType
 
-from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.source.tree import LOOPS, Loop
 
 
@@ -23,7 +23,7 @@ def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:
 
 
 def _loops(path: str) -> list[Loop]:
-    return [node for node in ast.walk(parsed(path)) if isinstance(node, LOOPS)]
+    return [node for node in ast.walk(file_of(path).tree) if isinstance(node, LOOPS)]
 
 
 def _has_inside(loop: Loop, line: int, column: int | None) -> bool:

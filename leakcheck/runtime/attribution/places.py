@@ -8,13 +8,16 @@ from itertools import pairwise
 from types import FunctionType
 from typing import Any
 
-from leakcheck.runtime.attribution import assignments, trace
+from leakcheck.runtime.attribution import trace
 from leakcheck.runtime.attribution.holders import Chain, path_of_class
 from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import name_of
+from leakcheck.runtime.introspection.texts import file_of
+from leakcheck.source import assignments
+from leakcheck.source.tree import File
 
-_Find = Callable[[str, str, str], int | None]  # of a path, a function or class, and a name
+_Find = Callable[[File, str, str], int | None]  # of a function or class, and a name
 
 
 def held_at(chain: Chain) -> list[Site]:
@@ -59,7 +62,7 @@ def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
     cells = zip(code.co_freevars, holder.__closure__ or (), strict=True)
     name = next((name for name, cell in cells if cell is following[0]), "")
     path = code.co_filename if frames.is_own(code.co_filename) else ""
-    line = assignments.of_name(path, code.co_name, name) if path and name else None
+    line = assignments.of_name(file_of(path), code.co_name, name) if path and name else None
     return Site(path, line, code.co_name) if line else None
 
 
@@ -71,7 +74,7 @@ def _of_root(chain: Chain, find: _Find) -> Site | None:
     name, function = root.name, root.owner
     if root.kind == "module":
         name, function = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else "", ""
-    line = find(root.path, function, name) if name else None
+    line = find(file_of(root.path), function, name) if name else None
     return Site(root.path, line, function or "<module>") if line else None
 
 
@@ -105,5 +108,5 @@ def _of_attribute(owner: type | None, name: str, find: _Find) -> Site | None:
     path = path_of_class(owner) if owner is not None else ""
     if owner is None or not name or not path or not frames.is_own(path):
         return None
-    line = find(path, name_of(owner), name)
+    line = find(file_of(path), name_of(owner), name)
     return Site(path, line, name_of(owner)) if line else None

@@ -7,7 +7,6 @@ replay buffer limits itself there. They are read once a window; no code of the p
 from __future__ import annotations
 
 import ast
-import linecache
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from leakcheck.runtime.introspection.kinds import (
     name_of,
     types_named,
 )
+from leakcheck.runtime.introspection.texts import text_of
 from leakcheck.source.calls import NO_STACKS, Stacks
 from leakcheck.source.left import joins_more, lengthens
 from leakcheck.source.places import Held
@@ -185,7 +185,7 @@ class Sources:
     @cached_property
     def _program(self) -> ProgramTexts:
         paths = list(dict.fromkeys(frames.own_files_with("")))
-        texts = {frames.shown(path): _text(path) for path in paths}
+        texts = {frames.shown(path): text_of(path) for path in paths}
         return ProgramTexts(texts, complete=is_complete(paths))
 
     def _of_cells(self, suspect: Suspect) -> dict[str, str]:
@@ -199,7 +199,7 @@ class Sources:
         return self._unknown([path] if path else [])
 
     def _unknown(self, paths: Iterable[str]) -> dict[str, str]:
-        return {path: _text(path) for path in paths if path not in self._program.texts}
+        return {path: text_of(path) for path in paths if path not in self._program.texts}
 
     def _with(self, others: Mapping[str, str]) -> ProgramTexts:
         if not others:
@@ -257,11 +257,7 @@ def _kinds_of(holder: Holder, owners: Sequence[Any]) -> list[type]:
 def _of_libraries(kinds: Sequence[type]) -> dict[str, str]:
     """Return the files of installed classes, as they are told, with their text."""
     paths = dict.fromkeys(filter(None, map(library.file_of, kinds)))
-    return {library.shown(path): _text(path) for path in paths}
-
-
-def _text(path: str) -> str:
-    return "".join(linecache.getlines(path))
+    return {library.shown(path): text_of(path) for path in paths}
 
 
 def _held(
@@ -306,12 +302,12 @@ def _path_of_module(name: str) -> str:
 
 def _owners_of(suspect: Suspect) -> Iterator[tuple[str, str]]:
     """Yield the root and the attributes between it and the attribute that grows."""
-    if suspect.trace is None or suspect.holder.kind != "attribute":
+    if not suspect.trace or suspect.holder.kind != "attribute":
         return
     start = suspect.holder.start
     if start.named and start.kind in ("local", "global") and start is not suspect.holder:
         yield start.name, start.function
-    links = suspect.trace.links
+    links = suspect.links
     grows = next((i for i, link in enumerate(links) if link.suspect), len(links))
     itself = grows < len(links) and links[grows].edge == f".{suspect.holder.name}"  # not an element
     holders = ["", *(link.holder for link in links)]
@@ -341,7 +337,7 @@ def running_test() -> str:
 
 def _loads_later(path: str) -> bool:
     """Say whether a function of a file imports a module of the user's that is not loaded yet."""
-    tree = ProgramTexts({path: _text(path)}).file(path).tree
+    tree = ProgramTexts({path: text_of(path)}).file(path).tree
     functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
     for node in (node for function in functions for node in ast.walk(function)):
         match node:

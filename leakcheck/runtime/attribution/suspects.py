@@ -14,13 +14,14 @@ from leakcheck.runtime.attribution.advice import (
     fix_for,
     is_general,
 )
-from leakcheck.runtime.attribution.backward import CREATES, creating_graph
 from leakcheck.runtime.attribution.library import is_optimizer_state
-from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import NO_ROOTS, OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.runtime.readings.devices import devices_in_use
+from leakcheck.source.acts import is_stacked
+from leakcheck.source.backwards import CREATES, creating_graph
 
 RANKS: tuple[Kind, ...] = (
     "graph",
@@ -188,15 +189,15 @@ def is_unheld(lead: Lead) -> bool:
 
 def _suspect(lead: Lead) -> Suspect:
     outside = lead.told.trace.root == OUTSIDE and lead.kind in ("graph", "tensor")
-    creating = creating_graph(frames.own_files_with(CREATES)) if outside else ()
+    creating = creating_graph(map(file_of, frames.own_files_with(CREATES))) if outside else []
     places = _places(lead)
     if len(creating) == 1 and (not places or devices_in_use()):
-        first = frames.place(creating[0])
+        first = frames.place(Site(*creating[0]))
         others = (one for one in places if (one.path, one.line) != (first.path, first.line))
         places = (first, *others)[:MOST_PLACES]
     code = places[0].code if places else ""
     scalar = lead.scalar
-    if scalar and places and is_stacked(places[0], lead.told.holder):
+    if scalar and places and is_stacked(file_of(places[0].path), lead.told.holder.named.name):
         scalar = False
     fix = fix_for(code, lead.kind, scalar=scalar)
     if lead.view_keeps_bytes and fix is not None and is_general(fix):

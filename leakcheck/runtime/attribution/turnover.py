@@ -29,14 +29,13 @@ def kept(
 
 def _path(suspect: Suspect) -> tuple[Holder | str, ...]:
     """Return how its container is reached: one dictionary may hold two that grow."""
-    links = suspect.trace.links if suspect.trace else ()
-    return (suspect.holder, *(link.edge for link in links))
+    return (suspect.holder, *(link.edge for link in suspect.links))
 
 
 def _length(suspect: Suspect) -> float:
     """Return how many elements its container holds; 0 if that is not known."""
-    links = suspect.trace.links if suspect.trace else ()
-    held_bytes = max((link.retained_bytes or 0 for link in links if link.suspect), default=0)
+    sizes = (link.retained_bytes or 0 for link in suspect.links if link.suspect)
+    held_bytes = max(sizes, default=0)
     if not suspect.bytes_per_step or not suspect.objects_per_step:
         return 0.0
     return held_bytes * suspect.objects_per_step / suspect.bytes_per_step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -10,6 +9,7 @@ from types import ModuleType
 from leakcheck.runtime.clock.imports import when_loaded
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.gradients import have_gradients
+from leakcheck.runtime.introspection.texts import text_of
 from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.words import words
 from leakcheck.tracked import instances
@@ -37,7 +37,7 @@ def program_differentiates() -> bool:
     """Say whether a line of the user's files, as far as they are loaded, asks for gradients."""
     asked = {name: f"{name}(" for name in words("functions", "goes_back")}
     paths = {path for word in asked.values() for path in frames.own_files_with(word)}
-    program = ProgramTexts({path: "".join(linecache.getlines(path)) for path in paths})
+    program = ProgramTexts({path: text_of(path) for path in paths})
     return any(file.calls(name) for name, word in asked.items() for file in program.files(word))
 
 

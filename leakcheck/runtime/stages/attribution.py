@@ -15,10 +15,10 @@ from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.library import logs_of_libraries
-from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.attribution.window import Findings, Window
 from leakcheck.runtime.doubts import Doubt
+from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import are_below, gained_bytes, is_log_of_numbers
@@ -28,6 +28,7 @@ from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.prospects import NO_PROSPECTS, OF_A_PLAIN_LOOP, Prospects, prospects_of
 from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
+from leakcheck.source.pools import pool_at
 
 WINDOW_STEPS = 24
 FEWEST_WINDOW_STEPS = 8
@@ -76,7 +77,9 @@ def _is_inside(suspect: Suspect) -> bool:
 
 
 def _pools_of(suspects: Sequence[Suspect]) -> dict[Holder, str]:
-    return {one.holder: f"`{pool}`" for one in suspects if (pool := pool_of(one))}
+    at = ((one.holder, place) for one in suspects for place in one.locations[:1])
+    pools = ((holder, pool_at(file_of(place.path), place.line)) for holder, place in at)
+    return {holder: f"`{pool}`" for holder, pool in pools if pool}
 
 
 def _is_unheld(suspect: Suspect) -> bool:

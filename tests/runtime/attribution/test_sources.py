@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from leakcheck.model import Holder, LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.runtime.outlook import Case, outlook_of
 from tests.holders import held_by
 
@@ -50,7 +50,7 @@ def limit(tmp_path):
         method = textwrap.indent(push, "        ")
         method += "".join(textwrap.indent(f"\ndef {each}", "    ") for each in others)
         path.write_text(f"class Replay(Kept):\n    def push(self, x):\n{method}")
-        parsed.cache_clear()
+        file_of.cache_clear()
         linecache.checkcache(str(path))
         numbered = enumerate(path.read_text().splitlines(), start=1)
         added = next(number for number, line in numbered if ".append(" in line)
@@ -187,7 +187,7 @@ def test_a_local_that_counts_the_steps_is_no_limit():
                 kept.append(step)
             step += 1
 
-    parsed.cache_clear()
+    file_of.cache_clear()
     place = Place(__file__, train.__code__.co_firstlineno + 4, "")
     suspect = Suspect("object", "", holder=held_by("local `kept`"), locations=(place,))
 
@@ -205,7 +205,7 @@ def test_a_name_is_looked_up_in_the_functions_that_run_and_in_the_module(name, m
         if len(theirs) < CAPACITY:
             theirs.append(x)
 
-    parsed.cache_clear()
+    file_of.cache_clear()
     place = Place(__file__, add.__code__.co_firstlineno, "")
     suspect = Suspect(
         "object", "", holder=held_by(f"local `{name}` in {here}()"), locations=(place,)

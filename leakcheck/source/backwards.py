@@ -6,81 +6,68 @@ Where another optimizer steps meanwhile, as a critic's does, each of its steps a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import ADDS, name_of
-from leakcheck.runtime.introspection.frames import Site
-from leakcheck.source.tree import FUNCTIONS, own_nodes
+from leakcheck.source.tree import ADDS, FUNCTIONS, File, name_below, own_nodes
 from leakcheck.source.words import words
 
 CREATES = "create_graph"  # backward ties the parameters to their gradients, in C++
 Visits = Mapping[tuple[str, int], int]
-_CALLS = words("functions", "goes_back")
 
 
-def backward_at(suspects: Sequence[Suspect], visits: Visits) -> Place | None:
-    """Return a backward that takes what holds the graphs, by the source, and has not run yet.
+def backward_at(suspect: Suspect, visits: Visits, file_of: Callable[[str], File]) -> Place | None:
+    """Return a backward that takes what holds a graph, by the source, and has not run yet.
 
-    None unless each graph has one. `visits`: how often each line ran while it grew. Not that of
-    `h = cell(x, h)`, which runs on each step, nor one for a sum that is only printed, nor that of
-    an epoch's sum where no other backward runs meanwhile (the rule epoch-long-graph).
+    `visits`: how often each line ran while it grew. Not that of `h = cell(x, h)`, which runs on
+    each step, nor one for a sum that is only printed, nor that of an epoch's sum where no other
+    backward runs meanwhile (the rule epoch-long-graph).
     """
-    found = [_backward_at(one, visits) for one in suspects if one.kind == "graph"]
-    return found[0] if found and None not in found else None
+    held = suspect.holder
+    if held.kind not in ("local", "global", "attribute"):
+        return None
+    files = [file_of(path) for path in dict.fromkeys(place.path for place in suspect.locations)]
+    lines = {(file.path, call.lineno) for file in files for call in _backwards(file)}
+    ran = {line for line in lines if visits.get(line, 0)}
+    taken = [(file.path, call) for file in files for call in _taken_by(file.tree, held.name)]
+    if not taken or not ran or any((path, call.lineno) in ran for path, call in taken):
+        return None
+    path, call = taken[0]
+    return Place(path, call.lineno, ast.unparse(call))
 
 
-def creating_graph(paths: Iterable[str]) -> tuple[Site, ...]:
-    """Return the lines of these files where a backward is called with `create_graph`.
+def creating_graph(files: Iterable[File]) -> list[tuple[str, int]]:
+    """Return the lines where a backward is called with `create_graph`.
 
     The Nodes do not tell them where backward runs in a thread of its own, as on a device: each
     thread numbers the Nodes that it makes by itself.
     """
     found = {
-        Site(path, node.lineno)
-        for path in paths
-        for node in _backwards(parsed(path))
+        (file.path, node.lineno)
+        for file in files
+        for node in _backwards(file)
         for given in node.keywords
-        if given.arg == CREATES and not _is_false(given.value) and name_of(node.func) != "grad"
+        if given.arg == CREATES and not _is_false(given.value) and name_below(node.func) != "grad"
     }
-    return tuple(sorted(found))
+    return sorted(found)
 
 
 def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def _backward_at(suspect: Suspect, visits: Visits) -> Place | None:
-    held = suspect.holder
-    if held.kind not in ("local", "global", "attribute"):
-        return None
-    paths = dict.fromkeys(place.path for place in suspect.locations)
-    backwards = [(path, call) for path in paths for call in _backwards(parsed(path))]
-    taken = [
-        Place(path, call.lineno, ast.unparse(call))
-        for path in paths
-        for call in _taken_by(parsed(path), held.name)
-    ]
-    ran = {(path, call.lineno) for path, call in backwards if visits.get((path, call.lineno), 0)}
-    if not taken or not ran or any((place.path, place.line) in ran for place in taken):
-        return None
-    return taken[0]
-
-
-def _backwards(tree: ast.Module) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name_of(node.func) in _CALLS:
-            yield node
+def _backwards(file: File) -> Iterator[ast.Call]:
+    return (call for name in words("functions", "goes_back") for call in file.calls(name))
 
 
 def _taken_by(tree: ast.Module, name: str) -> Iterator[ast.Call]:
     """Yield the calls of a backward of something, or of what is made of it."""
+    goes_back = words("functions", "goes_back")
     for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
         nodes = [node for node in own_nodes(scope) if isinstance(node, (ast.stmt, ast.Call))]
         made = _made_of(nodes, name)
         for node in nodes:
-            if isinstance(node, ast.Call) and name_of(node.func) in _CALLS:
+            if isinstance(node, ast.Call) and name_below(node.func) in goes_back:
                 parts = (node.func, *node.args)
                 if any(made & set(_names_in(part)) for part in parts):
                     yield node
@@ -106,11 +93,11 @@ def _made_of(nodes: Sequence[ast.AST], name: str) -> set[str]:
                     continue
             if made & set(_names_in(value)):
                 parts = (part for target in targets for part in getattr(target, "elts", [target]))
-                made |= {name_of(part) for part in parts} - {"", "self"}
+                made |= {name_below(part) for part in parts} - {"", "self"}
     return made
 
 
 def _names_in(expression: ast.expr) -> Iterator[str]:
     for node in ast.walk(expression):
         if isinstance(node, (ast.Name, ast.Attribute)):
-            yield name_of(node)
+            yield name_below(node)

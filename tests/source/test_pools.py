@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.runtime.attribution.pools import pool_of
+from leakcheck.source.pools import pool_at
+from leakcheck.source.tree import File
 
 ROUNDS = """\
 pool = load()
@@ -27,10 +28,10 @@ FILTERED = "pool = [x for i, x in enumerate(pool) if i not in taken]"
         "kept = kept or [kept.append(x)]",
     ],
 )
-def test_what_is_taken_out_of_a_pool_that_shrinks_is_known(named, adds):
-    suspect = named(ROUNDS.format(adds=adds, cuts=FILTERED), line=5)
+def test_what_is_taken_out_of_a_pool_that_shrinks_is_known(adds):
+    file = File("train.py", ROUNDS.format(adds=adds, cuts=FILTERED))
 
-    assert pool_of(suspect) == "pool"
+    assert pool_at(file, 5) == "pool"
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,8 @@ def test_what_is_taken_out_of_a_pool_that_shrinks_is_known(named, adds):
         "pool = pool.difference(taken)",
     ],
 )
-def test_a_pool_is_cut_in_many_ways(named, cuts):
-    assert pool_of(named(ROUNDS.format(adds="kept.append(x)", cuts=cuts), line=5)) == "pool"
+def test_a_pool_is_cut_in_many_ways(cuts):
+    assert pool_at(File("train.py", ROUNDS.format(adds="kept.append(x)", cuts=cuts)), 5) == "pool"
 
 
 @pytest.mark.parametrize(
@@ -64,13 +65,13 @@ def test_a_pool_is_cut_in_many_ways(named, cuts):
         ("kept.append(x)", "pool = pool[1:] or load()"),
     ],
 )
-def test_what_is_no_element_or_of_what_is_filled_again_is_not(named, adds, cuts):
-    suspect = named(ROUNDS.format(adds=adds, cuts=cuts), line=5)
+def test_what_is_no_element_or_of_what_is_filled_again_is_not(adds, cuts):
+    file = File("train.py", ROUNDS.format(adds=adds, cuts=cuts))
 
-    assert pool_of(suspect) == ""
+    assert pool_at(file, 5) == ""
 
 
-def test_the_pool_may_be_an_attribute(named):
+def test_the_pool_may_be_an_attribute():
     source = """\
 class Learner:
     def turn(self):
@@ -80,7 +81,7 @@ class Learner:
             self.pool = [x for i, x in enumerate(self.pool) if i not in self.taken]
 """
 
-    assert pool_of(named(source, line=4)) == "self.pool"
+    assert pool_at(File("train.py", source), 4) == "self.pool"
 
 
 BY_PLACE = """\
@@ -103,10 +104,10 @@ for turn in range(60):
         ("j, _ = free.popitem()", "x[j]"),
     ],
 )
-def test_a_pool_may_have_the_places_of_what_is_added(named, taken, added):
+def test_a_pool_may_have_the_places_of_what_is_added(taken, added):
     source = BY_PLACE.format(made="free = list(range(99))", taken=taken, added=added)
 
-    assert pool_of(named(source, line=5)) == "free"
+    assert pool_at(File("train.py", source), 5) == "free"
 
 
 @pytest.mark.parametrize(
@@ -122,12 +123,12 @@ def test_a_pool_may_have_the_places_of_what_is_added(named, taken, added):
         ("from other import free", "free.remove(i)", "x[i]"),
     ],
 )
-def test_places_that_come_again_or_are_not_taken_each_time_are_no_pool(named, made, taken, added):
-    assert pool_of(named(BY_PLACE.format(made=made, taken=taken, added=added), line=5)) == ""
+def test_places_that_come_again_or_are_not_taken_each_time_are_no_pool(made, taken, added):
+    assert pool_at(File("train.py", BY_PLACE.format(made=made, taken=taken, added=added)), 5) == ""
 
 
 @pytest.mark.parametrize(("refill", "pool"), [("__init__", "self.free"), ("refill", "")])
-def test_a_pool_that_another_method_fills_is_none(named, refill, pool):
+def test_a_pool_that_another_method_fills_is_none(refill, pool):
     source = f"""\
 class Learner:
     def turn(self):
@@ -138,4 +139,4 @@ class Learner:
         self.free = list(range(99))
 """
 
-    assert pool_of(named(source, line=5)) == pool
+    assert pool_at(File("train.py", source), 5) == pool

@@ -8,25 +8,19 @@ adds, `free.remove(i); kept.append(x[i])`, what the pool loses is not what is ga
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 
-from leakcheck.model import Suspect
-from leakcheck.runtime.attribution.names import ADDS, name_of
-from leakcheck.source.tree import LOOPS, File, is_around
+from leakcheck.source.tree import ADDS, LOOPS, File, is_around, name_below
 from leakcheck.source.words import words
 
 
-def pool_of(suspect: Suspect) -> str:
-    """Return the name of the pool whose elements are what grows, "" if there is none."""
-    for place in suspect.locations[:1]:
-        file = File(place.path, "".join(linecache.getlines(place.path)))
-        added = _added_at(place.line, file.tree)
-        pools = (pool for part in added for pool in _sources(part, file.tree))
-        shrinking = (pool for pool in pools if _only_shrinks(pool, file))
-        beside = (pool for pool in _taken_beside(place.line, file) if _is_never_filled(pool, file))
-        return next((ast.unparse(pool) for pool in (*shrinking, *beside)), "")
-    return ""
+def pool_at(file: File, line: int) -> str:
+    """Return the name of the pool whose elements a line adds to something, "" if there is none."""
+    added = _added_at(line, file.tree)
+    pools = (pool for part in added for pool in _sources(part, file.tree))
+    shrinking = (pool for pool in pools if _only_shrinks(pool, file))
+    beside = (pool for pool in _taken_beside(line, file) if _is_never_filled(pool, file))
+    return next((ast.unparse(pool) for pool in (*shrinking, *beside)), "")
 
 
 def _added_at(line: int, tree: ast.AST) -> Iterator[ast.expr]:
@@ -64,7 +58,7 @@ def _sources(part: ast.expr, tree: ast.AST) -> Iterator[ast.expr]:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == part.id:
                     yield from _indexed(value)
                 case ast.For() | ast.comprehension():
-                    if part.id in {name_of(each) for each in _parts(node.target)}:
+                    if part.id in {name_below(each) for each in _parts(node.target)}:
                         yield from _listed(node.iter)
     else:
         yield from _indexed(part)
@@ -90,10 +84,10 @@ def _taken_beside(line: int, file: File) -> Iterator[ast.expr]:
     statement = file.innermost_at(line)
     block = _block_of(statement, file) if isinstance(statement, ast.stmt) else []
     for part in _added_at(line, file.tree):
-        names = {name_of(each) for each in ast.walk(part) if isinstance(each, ast.Name)}
+        names = {name_below(each) for each in ast.walk(part) if isinstance(each, ast.Name)}
         for beside in block:
             taken = _taken_by(beside)
-            if taken is not None and any(name_of(each) in names for each in taken[1]):
+            if taken is not None and any(name_below(each) in names for each in taken[1]):
                 yield taken[0]
 
 
@@ -131,7 +125,7 @@ def _is_never_filled(pool: ast.expr, file: File) -> bool:
             return False
         if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
             return False
-        if isinstance(node.ctx, ast.Store) and not _is_cut(file.statement(node), name_of(pool)):
+        if isinstance(node.ctx, ast.Store) and not _is_cut(file.statement(node), name_below(pool)):
             function = file.function(node)
             constructed = function is None or function.name in words("names", "constructors")
             if file.loops(node) or not (constructed or isinstance(node, ast.Name)):
@@ -153,7 +147,7 @@ def _only_shrinks(pool: ast.expr, file: File) -> bool:
             return False
         in_loop = any(isinstance(each, LOOPS) for each in file.around(node))
         if isinstance(node.ctx, ast.Store) and in_loop:
-            if not _is_cut(file.statement(node), name_of(pool)):
+            if not _is_cut(file.statement(node), name_below(pool)):
                 return False
             less = True
     return less
@@ -161,7 +155,7 @@ def _only_shrinks(pool: ast.expr, file: File) -> bool:
 
 def _alike(pool: ast.expr, file: File) -> Iterator[ast.Name | ast.Attribute]:
     """Yield the uses of a variable of the same scope, or of attributes of its name."""
-    for node in file.named(name_of(pool)):
+    for node in file.named(name_below(pool)):
         if isinstance(node, ast.Name) and isinstance(pool, ast.Name):
             if file.scope(node) is file.scope(pool):
                 yield node

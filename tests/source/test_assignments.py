@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.runtime.attribution import assignments
+from leakcheck.source import assignments
+from leakcheck.source.tree import File
 
 SOURCE = """\
 losses = []
@@ -28,11 +29,7 @@ def train():
 """
 
 
-@pytest.fixture
-def path(tmp_path):
-    file = tmp_path / "train.py"
-    file.write_text(SOURCE)
-    return str(file)
+FILE = File("train.py", SOURCE)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +43,19 @@ def path(tmp_path):
         ("nowhere", "total", None),
     ],
 )
-def test_the_first_assignment_of_a_name_in_its_function_is_found(path, function, name, line):
-    assert assignments.of_name(path, function, name) == line
+def test_the_first_assignment_of_a_name_in_its_function_is_found(function, name, line):
+    assert assignments.of_name(FILE, function, name) == line
 
 
 @pytest.mark.parametrize(("name", "line"), [("sum", 8), ("limit", 5), ("mean", None)])
-def test_the_first_assignment_of_an_attribute_is_found(path, name, line):
-    assert assignments.of_attribute(path, "Meter", name) == line
+def test_the_first_assignment_of_an_attribute_is_found(name, line):
+    assert assignments.of_attribute(FILE, "Meter", name) == line
 
 
 @pytest.mark.parametrize(("name", "line"), [("head", 7), ("size", 11), ("only", None)])
-def test_the_last_assignment_of_an_attribute_is_found_if_there_are_several(tmp_path, name, line):
-    file = tmp_path / "train.py"
-    file.write_text(
+def test_the_last_assignment_of_an_attribute_is_found_if_there_are_several(name, line):
+    file = File(
+        "train.py",
         "class List:\n"
         "    size = 0\n"
         "    def __init__(self):\n"
@@ -69,15 +66,12 @@ def test_the_last_assignment_of_an_attribute_is_found_if_there_are_several(tmp_p
         "class Other:\n"
         "    def __init__(self):\n"
         "        self.head = 2\n"
-        "List.size = 3\n"
+        "List.size = 3\n",
     )
 
-    assert assignments.last_of_attribute(str(file), "List", name) == line
+    assert assignments.last_of_attribute(file, "List", name) == line
 
 
-def test_a_file_that_is_not_python_has_no_assignments(tmp_path):
-    file = tmp_path / "notes.py"
-    file.write_text("this is ] not python")
-
-    assert assignments.of_name(str(file), "", "this") is None
-    assert assignments.of_name(str(tmp_path / "missing.py"), "", "this") is None
+def test_a_file_that_is_not_python_has_no_assignments():
+    assert assignments.of_name(File("notes.py", "this is ] not python"), "", "this") is None
+    assert assignments.of_name(File("missing.py", ""), "", "this") is None

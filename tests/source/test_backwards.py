@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import linecache
-
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.backward import backward_at, creating_graph
+from leakcheck.source.backwards import backward_at, creating_graph
+from leakcheck.source.tree import File
 from tests.holders import held_by
 
 CRITIC = "critic_loss.backward()  # ran\n"
 
 
-def asked(tmp_path, source: str, holder: str, kind: str = "graph") -> str:
+def asked(source: str, holder: str) -> str:
     """Return the backward that is waited for."""
-    path = tmp_path / "program.py"
-    path.write_text(source)
-    linecache.checkcache()
-    parsed.cache_clear()
     numbered = enumerate(source.splitlines(), 1)
-    visits = {(str(path), number): 8 for number, line in numbered if "# ran" in line}
-    suspect = Suspect(kind, "", holder=held_by(holder), locations=(Place(str(path), 1, ""),))
-    place = backward_at([suspect], visits)
+    visits = {("program.py", number): 8 for number, line in numbered if "# ran" in line}
+    places = (Place("program.py", 1, ""),)
+    suspect = Suspect("graph", "", holder=held_by(holder), locations=places)
+    place = backward_at(suspect, visits, lambda path: File(path, source))
     return "" if place is None else place.code
 
 
@@ -39,9 +34,9 @@ def asked(tmp_path, source: str, holder: str, kind: str = "graph") -> str:
         ("kept = kept - d(fake)\nkept.backward()\n", "kept.backward()"),
     ],
 )
-def test_what_a_backward_takes_later_is_gathered(tmp_path, source, code):
-    assert asked(tmp_path, CRITIC + source, "local `kept` in main()").endswith(code)
-    assert asked(tmp_path, CRITIC + source, "attribute `Rollout.kept`, from local `r`") != ""
+def test_what_a_backward_takes_later_is_gathered(source, code):
+    assert asked(CRITIC + source, "local `kept` in main()").endswith(code)
+    assert asked(CRITIC + source, "attribute `Rollout.kept`, from local `r`") != ""
 
 
 @pytest.mark.parametrize(
@@ -55,33 +50,32 @@ def test_what_a_backward_takes_later_is_gathered(tmp_path, source, code):
         "this is no Python\n",
     ],
 )
-def test_what_is_only_read_or_taken_on_each_step_is_not(tmp_path, source):
-    assert asked(tmp_path, source, "local `kept` in main()") == ""
+def test_what_is_only_read_or_taken_on_each_step_is_not(source):
+    assert asked(source, "local `kept` in main()") == ""
 
 
-def test_tensors_and_what_nobody_holds_are_not(tmp_path):
+def test_what_nobody_holds_is_not():
     source = CRITIC + "sum(kept).backward()\n"
 
-    assert asked(tmp_path, source, "local `kept` in main()", kind="tensor") == ""
-    assert asked(tmp_path, source, "held outside Python") == ""
-    assert asked(tmp_path, source, "global `kept`") == "sum(kept).backward()"
+    assert asked(source, "held outside Python") == ""
+    assert asked(source, "global `kept`") == "sum(kept).backward()"
 
 
-def test_a_sum_whose_backward_is_the_only_one_is_not(tmp_path):
+def test_a_sum_whose_backward_is_the_only_one_is_not():
     """As in rules/epoch-long-graph: the graph of the whole epoch is the leak."""
     source = "kept = kept + f(x)  # ran\nkept.backward()\n"
 
-    assert asked(tmp_path, source, "local `kept` in main()") == ""
-    assert asked(tmp_path, CRITIC + source, "local `kept` in main()") == "kept.backward()"
+    assert asked(source, "local `kept` in main()") == ""
+    assert asked(CRITIC + source, "local `kept` in main()") == "kept.backward()"
 
 
-def test_a_backward_that_creates_a_graph_is_found_in_the_source(tmp_path):
-    path = tmp_path / "penalty.py"
-    path.write_text(
+def test_a_backward_that_creates_a_graph_is_found_in_the_source():
+    file = File(
+        "penalty.py",
         "slope, = torch.autograd.grad(y, x, create_graph=True)\n"
         "first.backward(create_graph=False)\n"
         "second.backward()\n"
-        "loss.backward(create_graph=True)\n"
+        "loss.backward(create_graph=True)\n",
     )
 
-    assert [site.line for site in creating_graph([str(path)])] == [4]
+    assert creating_graph([file]) == [("penalty.py", 4)]
