@@ -24,10 +24,10 @@ from leakcheck.runtime.judgement.judge import (
     read_known,
 )
 from leakcheck.runtime.readings import by_shape, shared_memory
-from leakcheck.runtime.readings.children import CHILDREN
 from leakcheck.runtime.readings.copies import Copied
 from leakcheck.runtime.readings.limits import host_room_bytes, shapes_kept
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
+from leakcheck.runtime.readings.proc import CHILDREN
 from leakcheck.runtime.readings.series import GARBAGE
 from leakcheck.runtime.readings.shared_memory import BLOCKS
 from leakcheck.runtime.readings.shared_memory import BYTES as SHARED
@@ -126,12 +126,12 @@ def summary(report: Report) -> str:
 
 
 def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
-    freed_bytes = sum(course.loop.watch.garbage)
+    freed_bytes = sum(course.loop.watch.garbage.freed)
     per_step = freed_bytes / max(1, steps)
     if freed_bytes < LEAST_GARBAGE_BYTES or per_step < LEAST_GARBAGE_PER_STEP:
         return ()
-    kinds = tuple(map(str, course.loop.watch.garbage_kinds))
-    code = "cycles-freed-by-us" if course.loop.watch.garbage_stays else "cycles-freed"
+    kinds = tuple(map(str, course.loop.watch.garbage.kinds))
+    code = "cycles-freed-by-us" if course.loop.watch.garbage.stays else "cycles-freed"
     freed = Reason.of(
         code,
         kinds=Reason.of("of", kinds=kinds) if kinds else None,
@@ -165,7 +165,7 @@ def _copy_notices(course: Course) -> tuple[Notice, ...]:
 
 def _copied(course: Course) -> Copied | None:
     """Return what children copied, if it is more than may go untold."""
-    copied = course.loop.watch.copied
+    copied = course.loop.watch.host.copies.most
     told = copied is not None and copied.copied_bytes > course.loop.tolerance.total_bytes
     return copied if told else None
 
@@ -205,7 +205,7 @@ def _unseen(steps: int, broken: str) -> Reason | None:
 def _doubt(course: Course, steps: int, others: list[Reading]) -> Reason | None:
     if course.stage.name in ("waiting", "attributing"):
         return _in_doubt(course)
-    if course.loop.watch.garbage_stays and _garbage_notices(course, steps):
+    if course.loop.watch.garbage.stays and _garbage_notices(course, steps):
         return Reason("cycles-pile-up")
     if course.stage.pending:
         return _unconfirmed(course)
@@ -388,7 +388,7 @@ def _room_bytes(course: Course, resource: str) -> int | None:
     if resource == SHARED:
         return shared_memory.room_bytes()
     device, _, what = resource.rpartition(".")
-    capacity = course.loop.watch.capacity_bytes(device) if what == "allocated" else None
+    capacity = course.loop.watch.devices.capacity_bytes(device) if what == "allocated" else None
     if capacity is None:
         return None
     return max(0, capacity - course.loop.watch.quick.newest().get(resource, 0))

@@ -26,7 +26,7 @@ from types import CodeType, TracebackType
 from typing import Protocol
 
 from leakcheck.model import Holder, Reason, Report, Sample
-from leakcheck.runtime.attribution.loops import loops_around
+from leakcheck.runtime.attribution.loops import Turns, loops_around
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
@@ -44,7 +44,6 @@ from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.readings.meters import BLOCK_BYTES
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.stages.course import Course
-from leakcheck.runtime.turns import Turns
 from leakcheck.source.tree import Loop
 from leakcheck.units import format_bytes
 

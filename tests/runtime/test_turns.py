@@ -8,8 +8,7 @@ import pytest
 import torch
 
 import leakcheck
-from leakcheck.runtime.attribution.loops import loops_around
-from leakcheck.runtime.turns import Turns
+from leakcheck.runtime.attribution.loops import Turns, loops_around
 
 
 def turns_here() -> list[Turns]:

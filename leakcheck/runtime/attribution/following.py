@@ -18,7 +18,6 @@ from leakcheck.runtime.introspection.buffers import size_readers
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import ByKind, is_exactly, is_of
 from leakcheck.runtime.readings.limits import host_room_bytes
-from leakcheck.tracked import Referrers
 
 NEWEST = 8  # elements weighed to estimate what one costs
 
@@ -100,7 +99,7 @@ class Follower:
         is_new: Callable[[Any], bool] = lambda container: False,
     ) -> None:
         self._until_pass = 0.0  # of the referrers
-        self._roots = roots
+        self.roots = roots
         self._tables, self._is_new = tables or {}, is_new
         self._growing = growing
         # the ids of what is in one container, and who holds it
@@ -108,14 +107,14 @@ class Follower:
 
     def allow(self, passes: int) -> None:
         """Let searches make at least so many passes over the heap from now on, all together."""
-        self._until_pass = max(self._until_pass, self.referrers.passes + passes)
+        self._until_pass = max(self._until_pass, self.roots.referrers.passes + passes)
 
     def follow(self, target: Any) -> Retention:
         """Return who holds an object, and what its holders tell."""
         for beside, known in self._siblings:
             if id(target) in beside:
                 return replace(known)
-        chain = self._roots.chain_to(target, self._growing, self._until_pass)
+        chain = self.roots.chain_to(target, self._growing, self._until_pass)
         found = Retention(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         found.owners = chain.objects[:-1]
         found.own_limit = _limit_of(target, chain)
@@ -128,11 +127,6 @@ class Follower:
         self._note_remade(found, chain)
         self._note_siblings(chain, found)
         return found
-
-    @property
-    def referrers(self) -> Referrers:
-        """Who finds what refers to objects."""
-        return self._roots.referrers
 
     def beside(self, target: Any) -> set[int]:
         """Return the ids of what the container holds that holds an object followed before."""

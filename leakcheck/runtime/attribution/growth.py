@@ -105,9 +105,9 @@ class HeapGrowth:
         self._largest: list[dict[_Form, tuple[int, Corners | None]]] = []
         self._shapes: set[tuple[int, ...]] = set()  # of all tensors so far
         self._new_shapes: list[int] = []  # a look each
-        self._buffers = Extended()
+        self.buffers = Extended()
         self._tables = Tables()
-        self._moving = Moving()
+        self.moving = Moving()
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
     def look(self, step: int, heap: Heap) -> dict[int, int]:
@@ -115,7 +115,7 @@ class HeapGrowth:
         lengths = heap.lengths()
         if self._steps:
             shrunk = self._compare(lengths)
-            self._moving.look(shrunk, heap)
+            self.moving.look(shrunk, heap)
             self._mark(heap)
         else:
             self._lengths, self._counts = lengths, heap.counts()
@@ -128,7 +128,7 @@ class HeapGrowth:
         largest = _largest(tensors).items()
         self._largest.append({form: (numel_of(one), corners_of(one)) for form, one in largest})
         del largest
-        self._buffers.look(step, heap.buffers)
+        self.buffers.look(step, heap.buffers)
         self._steps.append(step)
         newest = self._grown[-1] if self._grown else {}
         return {key: length - self._first[key] for key, length in newest.items()}
@@ -185,10 +185,6 @@ class HeapGrowth:
             growers.append(Grower(thing, found[id(thing)], grown / steps, known))
         return sorted(growers, key=lambda grower: -grower.per_step)
 
-    def takers(self, growers: Sequence[Grower], heap: Heap) -> dict[int, Any]:
-        """Return from which container each grower, by id, takes what it gains."""
-        return self._moving.takers((one.container for one in growers), heap)
-
     def survivors(self) -> list[Any]:
         """Return the living tensors that were born in the window, but for its newest steps."""
         return _alive(self._born[1 : self._settled + 1])
@@ -229,10 +225,6 @@ class HeapGrowth:
         last = self._steps[-1] - self._settling_steps
         return max(i for i, step in enumerate(self._steps) if step <= last or i == 0)
 
-    def buffers_in_place(self, heap: Heap) -> list[Any]:
-        """Return the buffers that were extended and are still the same objects."""
-        return self._buffers.in_place(heap.buffers)
-
     def tables(self, heap: Heap) -> list[Table]:
         """Return the tables made before they are filled, and filled since the first look."""
         return list(self._tables.filling(heap.tables(), self.steps)) if self.steps else []
@@ -254,7 +246,7 @@ class HeapGrowth:
             if larger and are_kept(corners):
                 per_step = (sizes[-1] - sizes[0]) / steps * element_bytes_of(tensor)
                 found.append(Longer(tensor, per_step, was_read=any(corners)))
-        return found + [Longer(*each) for each in self._buffers.growing(heap.buffers)]
+        return found + [Longer(*each) for each in self.buffers.growing(heap.buffers)]
 
     def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:
         """Return the types of which more objects live than at the first look, most first."""

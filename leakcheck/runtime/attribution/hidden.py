@@ -16,6 +16,7 @@ from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.gradients import gradients_of
 from leakcheck.runtime.introspection.kinds import array_type
 from leakcheck.runtime.introspection.tables import objects_in
+from leakcheck.runtime.introspection.tensors import property_of
 from leakcheck.tracked import referents_of_all
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
@@ -62,12 +63,7 @@ def base_of(thing: Any) -> Any:
     """Return what a view of a tensor or an array keeps alive, None for other objects."""
     if type(thing) is array_type():
         return array_type().base.__get__(thing)
-    if not _is_plain(type(thing)):
-        return None
-    torch = sys.modules["torch"]
-    with torch._C.DisableTorchFunction():
-        is_view = torch._C.TensorBase._is_view(thing)
-        return torch._C.TensorBase._base.__get__(thing) if is_view else None
+    return property_of(thing, "_base") if _is_plain(type(thing)) else None
 
 
 def storage_start(tensor: Any) -> int:

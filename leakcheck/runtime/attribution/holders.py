@@ -151,8 +151,7 @@ class Roots:
     def _root(self, thing: Any) -> Root | None:
         local = self._locals.get(id(thing))
         if local is not None:
-            of_whom = (local.name, local.function, local.own, local.path)
-            return Root("local", *of_whom, local.suspended, local.passing)
+            return Root("local", *local)
         if id(thing) in self._in_context:
             return Root("context variable", "", self._in_context[id(thing)], own=True)
         if id(thing) in self._modules:

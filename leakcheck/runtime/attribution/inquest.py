@@ -125,7 +125,7 @@ class Inquest:
         self._grower_ids = set(rates)
         self._grower_by_id = {id(one.container): one for one in self._growers}
         self.grown: dict[Holder, Grown] = {}
-        self._takers = growth.takers(self._growers, heap)
+        self._takers = growth.moving.takers((one.container for one in self._growers), heap)
         self.taken: dict[Holder, Holder] = {}  # by holder, what its elements are taken out of
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
@@ -144,7 +144,7 @@ class Inquest:
         kinds = self._growing_kinds()
         extended = self._growth.extended(self._heap)
         self._heap.close()
-        self._growers = referred_to(self._growers, MOST_GROWERS, self._follower.referrers)
+        self._growers = referred_to(self._growers, MOST_GROWERS, self._follower.roots.referrers)
         self._follower.allow(self._most_passes)
         survivors = set(map(id, self._growth.survivors()))
         for table in self._tables:

@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution import trace
 from leakcheck.runtime.attribution.holders import Chain, path_of_class
 from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.frames import Site
-from leakcheck.runtime.introspection.kinds import name_of
+from leakcheck.runtime.introspection.kinds import attribute_holding, name_of
 from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.source import assignments
 from leakcheck.source.tree import File
@@ -94,7 +94,7 @@ def _attribute(holder: Any, child: Any, following: list[Any]) -> tuple[type | No
         return owner, trace.key_of(named, value)
     if objects.length_reader(type(holder)) is not None:
         return None, ""
-    return type(holder), trace.attribute_of(holder, child)
+    return type(holder), attribute_holding(holder, child)
 
 
 def _of_definition(function: Any) -> Site | None:

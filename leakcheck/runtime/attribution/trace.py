@@ -17,7 +17,6 @@ from types import (
     CellType,
     FrameType,
     FunctionType,
-    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -29,13 +28,12 @@ from leakcheck.runtime.attribution.holders import MODULE_TABLES, Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.kinds import (
     array_type,
+    attribute_holding,
     attributes_of,
-    bases_of,
     entries_of,
     is_exactly,
     module_of,
     name_of,
-    namespace_of,
 )
 from leakcheck.runtime.introspection.local_names import locals_of
 from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_of
@@ -335,7 +333,7 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
         return f"suspended {holder.__name__}()", _suspended(holder, child)
     if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS.kinds)):
         return POSITION, _UNKNOWN
-    attribute = attribute_of(holder, child)
+    attribute = attribute_holding(holder, child)
     if attribute:
         return f".{attribute}", _attribute(attribute, kind)
     part = _part_of_exception(holder, child)
@@ -349,18 +347,6 @@ def _suspended(holder: Any, child: Any) -> Holder:
     name = next((name for name, value in values.items() if value is child), "")
     known = bool(name) and name[0] != "."
     return Holder("local" if known else "suspended", name if known else "", "", holder.__name__)
-
-
-def attribute_of(holder: Any, child: Any) -> str:
-    """Return the attribute or slot by which an object holds `child`, "" if there is none."""
-    for name, value in entries_of(attributes_of(holder)):
-        if value is child:
-            return name
-    for base in bases_of(type(holder)):
-        for name, slot in entries_of(namespace_of(base)):
-            if type(slot) is MemberDescriptorType and _slot_holds(slot, holder, child):
-                return name
-    return ""
 
 
 def _part_of_exception(holder: Any, child: Any) -> str:
@@ -377,10 +363,3 @@ def is_namespace_of(namespace: Any, thing: Any) -> bool:
     if issubclass(type(thing), (type, ModuleType)):
         return True
     return not issubclass(type(thing), dict) and attributes_of(thing) is namespace
-
-
-def _slot_holds(slot: Any, holder: Any, child: Any) -> bool:
-    try:
-        return slot.__get__(holder) is child
-    except Exception:  # an empty slot
-        return False

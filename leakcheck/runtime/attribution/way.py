@@ -10,19 +10,21 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from types import CellType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
-from types import MemberDescriptorType as Slot
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from leakcheck.runtime.attribution.holders import Chain, Root
 from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.kinds import (
+    attribute_holding,
     attribute_of_class,
-    bases_of,
+    attributes_of,
     entries_of,
     globals_of,
+    in_slot,
     is_exactly,
     is_of,
     module_of,
@@ -143,13 +145,10 @@ def _of_names(names: Any, key: Any) -> Iterator[Any]:
 
 
 def _edge(holder: Any, child: Any) -> Edge | None:
-    if type(holder) is FunctionType:
-        parts = (sort for sort in _OF_FUNCTIONS if getattr(holder, sort) is child)
-        return next((Edge(sort) for sort in parts), None)
-    if is_exactly(holder, CellType, MethodType):
-        sorts = ("cell",) if type(holder) is CellType else ("__self__", "__func__")
-        found = (sort for sort in sorts for each in _FOLLOW[sort](holder, "") if each is child)
-        return next((Edge(sort) for sort in found), None)
+    if is_exactly(holder, *_PARTS):
+        parts = (name for kind in _PARTS if type(holder) is kind for name in _PARTS[kind])
+        found = (name for name in parts for each in _FOLLOW[name](holder, "") if each is child)
+        return next((Edge(name) for name in found), None)
     if is_of(holder, dict):
         return _entry(holder, child)
     if is_of(holder, list, tuple):
@@ -182,16 +181,10 @@ def _attribute_of_class(holder: Any, child: Any) -> Edge | None:
 
 
 def _attribute(holder: Any, child: Any) -> Edge | None:
-    if any(each is child for each in _namespace(holder)):
+    if attributes_of(holder) is child:
         return Edge("namespace")
-    for names in _namespace(holder):
-        if (edge := _entry(names, child)) is not None:
-            return Edge("attribute", edge.key)
-    for base in bases_of(type(holder)):
-        for name, slot in entries_of(namespace_of(base)):
-            if type(slot) is Slot and any(each is child for each in _slot(holder, name)):
-                return Edge("slot", name)
-    return None
+    name = attribute_holding(holder, child)
+    return Edge("attribute", name) if name else None
 
 
 def _follow(edge: Edge, thing: Any) -> Iterable[Any]:
@@ -202,26 +195,9 @@ def _follow(edge: Edge, thing: Any) -> Iterable[Any]:
     return (value for key, value in entries if key is wanted)
 
 
-def _namespace(thing: Any, _: Any = "") -> Iterator[Any]:
-    """Yield the dictionary of an object, unless its class has made `__dict__` something else."""
-    descriptor = attribute_of_class(type(thing), "__dict__")
-    if type(descriptor) is GetSetDescriptorType and not is_of(thing, type):
-        found = descriptor.__get__(thing)
-        if type(found) is dict:
-            yield found
-
-
-def _slot(thing: Any, name: Any) -> Iterator[Any]:
-    descriptor = attribute_of_class(type(thing), name)
-    if type(descriptor) is Slot:
-        try:
-            yield descriptor.__get__(thing)
-        except AttributeError:  # it is empty
-            return
-
-
-def _named_attribute(thing: Any, name: Any) -> Iterator[Any]:
-    return (value for names in _namespace(thing) for value in _of_names(names, name))
+def _named_attribute(thing: Any, name: Any) -> Iterable[Any]:
+    found = list(_of_names(attributes_of(thing), name))
+    return found or in_slot(attribute_of_class(type(thing), name), thing)
 
 
 def _at(thing: Any, position: Any) -> Iterator[Any]:
@@ -239,32 +215,25 @@ def _class_attribute(thing: Any, name: Any) -> Iterator[Any]:
     yield from (names[name],) if name in names else ()
 
 
-def _content(thing: Any, _: Any) -> Iterator[Any]:
-    if type(thing) is CellType:
-        try:
-            yield thing.cell_contents
-        except ValueError:  # it is empty
-            return
-
-
 def _part(name: str, kind: type) -> Callable[[Any, Any], Iterator[Any]]:
     def read(thing: Any, _: Any) -> Iterator[Any]:
-        part = getattr(thing, name) if type(thing) is kind else None
-        yield from () if part is None else (part,)
+        with suppress(ValueError):  # of a cell that is empty
+            part = getattr(thing, name) if type(thing) is kind else None
+            yield from () if part is None else (part,)
 
     return read
 
 
-_OF_FUNCTIONS = ("__closure__", "__defaults__", "__kwdefaults__", "__dict__")
-_FOLLOW: dict[str, Callable[[Any, Any], Iterator[Any]]] = {
+_PARTS: dict[type, tuple[str, ...]] = {
+    CellType: ("cell_contents",),
+    MethodType: ("__self__", "__func__"),
+    FunctionType: ("__closure__", "__defaults__", "__kwdefaults__", "__dict__"),
+}
+_FOLLOW: dict[str, Callable[[Any, Any], Iterable[Any]]] = {
     "attribute": _named_attribute,
-    "namespace": _namespace,
-    "slot": _slot,
+    "namespace": lambda thing, _: (attributes_of(thing),),
     "class attribute": _class_attribute,
     "entry": _key,
     "position": _at,
-    "cell": _content,
-    "__self__": _part("__self__", MethodType),
-    "__func__": _part("__func__", MethodType),
-    **{name: _part(name, FunctionType) for name in _OF_FUNCTIONS},
+    **{name: _part(name, kind) for kind, names in _PARTS.items() for name in names},
 }

@@ -287,7 +287,7 @@ class Window:
             found = heap.containers(grown.keys() - self._probed - ours) if grown else []
             found.sort(key=lambda thing: -grown[id(thing)])
             # two dozen containers of libraries grow in many a program, buffers in few
-            found = self._growth.buffers_in_place(heap) + found
+            found = self._growth.buffers.in_place(heap.buffers) + found
             objects_seen = len(heap)
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))

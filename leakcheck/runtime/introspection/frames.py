@@ -26,7 +26,7 @@ from types import (
     GeneratorType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 from leakcheck.model import Place
 from leakcheck.runtime.introspection.local_names import locals_of
@@ -48,8 +48,7 @@ class Site:
     function: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(NamedTuple):
     """A local name of a running or suspended function."""
 
     name: str

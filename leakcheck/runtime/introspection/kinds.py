@@ -83,6 +83,26 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     return found if type(found) is dict else {}
 
 
+def attribute_holding(holder: Any, child: Any) -> str:
+    """Return the attribute or slot by which an object holds another, "" if there is none."""
+    for name, value in entries_of(attributes_of(holder)):
+        if value is child:
+            return name
+    for base in bases_of(type(holder)):
+        for name, slot in entries_of(namespace_of(base)):
+            if any(each is child for each in in_slot(slot, holder)):
+                return name
+    return ""
+
+
+def in_slot(slot: Any, thing: Any) -> list[Any]:
+    """Return what an object has in a slot; nothing if that is empty, or is no slot."""
+    try:
+        return [slot.__get__(thing)] if type(slot) is MemberDescriptorType else []
+    except Exception:
+        return []
+
+
 def module_of(kind: type) -> str:
     """Return the name of the module that made a class, "" if it does not say."""
     module = namespace_of(kind).get("__module__")

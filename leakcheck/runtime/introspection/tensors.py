@@ -42,12 +42,12 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 def dtype_of(tensor: Any) -> str:
     """Return the name of a tensor's data type, as `torch.float32`."""
-    return str(_property(tensor, "dtype"))
+    return str(property_of(tensor, "dtype"))
 
 
 def device_of(tensor: Any) -> str:
     """Return the device of a tensor, as `cuda:0`."""
-    return str(_property(tensor, "device"))
+    return str(property_of(tensor, "device"))
 
 
 def element_bytes_of(tensor: Any) -> int:
@@ -63,14 +63,15 @@ def storage_bytes_of(tensor: Any) -> int:
         return int(torch._C.TensorBase.untyped_storage(tensor).nbytes())
 
 
-def _property(tensor: Any, name: str) -> Any:
+def property_of(tensor: Any, name: str) -> Any:
+    """Return a property of every tensor's."""
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
         return getattr(torch._C.TensorBase, name).__get__(tensor)
 
 
 def _is_sparse(tensor: Any) -> bool:
-    return bool(_property(tensor, "is_sparse"))
+    return bool(property_of(tensor, "is_sparse"))
 
 
 def _asked(tensor: Any, method: str, read: Callable[[Any], Answer], default: Answer) -> Answer:

@@ -28,7 +28,6 @@ from leakcheck.runtime.judgement.trend import (
     rises_throughout,
     settled_after,
 )
-from leakcheck.runtime.readings.children import CHILDREN
 from leakcheck.runtime.readings.meters import (
     BESIDE_HEAP,
     COUNTED_EXACTLY,
@@ -37,6 +36,7 @@ from leakcheck.runtime.readings.meters import (
     is_in_use,
     unit_of,
 )
+from leakcheck.runtime.readings.proc import CHILDREN
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.readings.shared_memory import BLOCKS
 

@@ -27,12 +27,11 @@ import psutil
 
 from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.readings import shared_memory
-from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.collector import CollectorListener
 from leakcheck.runtime.readings.copies import PAGE_BYTES, CopyMeter
 from leakcheck.runtime.readings.cycles import GarbageKind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
-from leakcheck.runtime.readings.proc import rows_of
+from leakcheck.runtime.readings.proc import CHILDREN, anonymous_bytes, child_pids, rows_of
 from leakcheck.runtime.readings.series import Series
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
@@ -183,6 +182,11 @@ class GarbageMeter:
             return Garbage(0, 0)
         recurs = LEAST_HALF <= early / freed_bytes <= 1 - LEAST_HALF
         return self._freed_so_far if recurs else Garbage(0, 0)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the program has switched the collector off, and never collects by hand."""
+        return self.left_to_us and not gc.isenabled()
 
     def listen(self) -> None:
         """Listen to the collector from now on: not while a program imports, which is collecting."""

@@ -19,13 +19,10 @@ from typing import TYPE_CHECKING
 
 from leakcheck.model import Sample
 from leakcheck.runtime.readings import by_shape, flight_recorder
-from leakcheck.runtime.readings.copies import Copied
-from leakcheck.runtime.readings.cycles import GarbageKind
 from leakcheck.runtime.readings.devices import DeviceMeter, devices_reader
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import (
     NEWEST_NODES,
-    Garbage,
     GarbageMeter,
     HostMeter,
     is_in_use,
@@ -73,9 +70,9 @@ class Watch:
         self._taken = 0  # checkpoints that counted since then, which took `_taken_s`
         self._costs_us = array("d", bytes(8 * 512))
         self._cost_count = 0
-        self._host = HostMeter()
-        self._devices = DeviceMeter()
-        self._garbage = GarbageMeter(heap_reader(), devices_reader())
+        self.host = HostMeter()
+        self.devices = DeviceMeter()
+        self.garbage = GarbageMeter(heap_reader(), devices_reader())
         self._listens = True
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
@@ -102,7 +99,7 @@ class Watch:
         self.origin, self._stride = step, 1
         self._dense_from = step
         self._count_anew()
-        self._garbage.start_over()
+        self.garbage.start_over()
 
     def read_less(self) -> None:
         """Take quick readings further apart: the loop is steady."""
@@ -118,9 +115,9 @@ class Watch:
 
     def boundary(self, step: int) -> None:
         """Date the Nodes and the garbage made from now on; under a microsecond."""
-        self._garbage.step, self._garbage.thread = step, get_ident()
+        self.garbage.step, self.garbage.thread = step, get_ident()
         if self._listens:
-            self._garbage.listen()
+            self.garbage.listen()
         if self._census is not None:
             self._census.boundary(step)
 
@@ -128,16 +125,16 @@ class Watch:
         """Listen to no collection while lines are traced: what hears it would be seen and timed."""
         self._listens = not on
         if on:
-            self._garbage.close()
+            self.garbage.close()
 
     def read(self, step: int) -> int:
         """Take the quick readings and return the next step to take them at."""
         elapsed_s = perf_counter() - self._started_s
-        readings = self._less_our_own(self._host.read())
+        readings = self._less_our_own(self.host.read())
         if self._due(step, OUTSIDE_EVERY):
-            readings |= self._host.read_outside()
+            readings |= self.host.read_outside()
         if self._due(step, DEVICES_EVERY):
-            self._device_readings = self._devices.read()
+            self._device_readings = self.devices.read()
             readings |= self._device_readings
         self.quick.append(step, elapsed_s, readings)
         return step + max(self._stride, self.quick.stride)
@@ -153,31 +150,31 @@ class Watch:
         With `sparing`, nothing is counted at every second one if the last censuses found no more
         than those before.
         """
-        self._garbage.guard.check()
-        self._garbage.measuring = True
+        self.garbage.guard.check()
+        self.garbage.measuring = True
         try:
             return self._checkpoint(step, collect, counts=not (sparing and self._may_skip(step)))
         finally:
-            self._garbage.measuring = False
+            self.garbage.measuring = False
 
     def _checkpoint(self, step: int, collect: bool, counts: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
         collected = collect or self.fine
         readings: dict[str, int] = {}
         if collected:
-            before = sum(self._garbage.in_use())
+            before = sum(self.garbage.in_use())
             gc.collect()
-            readings[GARBAGE] = max(0, before - sum(self._garbage.in_use()))
+            readings[GARBAGE] = max(0, before - sum(self.garbage.in_use()))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
-        devices = self._devices.read()
-        quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
-        readings |= self._less_our_own(self._host.read_slow(step))
+        devices = self.devices.read()
+        quick = self._less_our_own(self.host.read()) | self.host.read_outside() | devices
+        readings |= self._less_our_own(self.host.read_slow(step))
         readings |= self._counted(step, quick) if counts else {}
         flight_recorder.note()
-        readings |= self._devices.read_slow(devices) | by_shape.read()
-        readings |= self._devices.read_pools() if self._pools else {}
+        readings |= self.devices.read_slow(devices) | by_shape.read()
+        readings |= self.devices.read_pools() if self._pools else {}
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
-            self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
+            self.garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
         readings |= quick | {NEWEST_NODES: self._newest_nodes}
         del quick, devices
@@ -211,7 +208,7 @@ class Watch:
         if collect:
             with self.our_garbage():
                 gc.collect()
-        quick = self._less_our_own(self._host.read()) | self._devices.read()
+        quick = self._less_our_own(self.host.read()) | self.devices.read()
         taken = self._census_taken(step, quick)
         return quick if taken is None else quick | _exact(taken)
 
@@ -307,48 +304,24 @@ class Watch:
                 rows[step] = (elapsed_s, rows.get(step, (0.0, {}))[1] | readings)
         return tuple(Sample(step, *rows[step]) for step in sorted(rows))
 
-    def capacity_bytes(self, device: str) -> int | None:
-        """Return how much memory a device has in all, if known."""
-        return self._devices.capacity_bytes(device)
-
-    @property
-    def copied(self) -> Copied | None:
-        """The most that child processes copied of what they share with this one."""
-        return self._host.copies.most
-
-    @property
-    def garbage(self) -> Garbage:
-        """What garbage collections freed since the warm-up."""
-        return self._garbage.freed
-
-    @property
-    def garbage_kinds(self) -> tuple[GarbageKind, ...]:
-        """The types of which such collections free most, the program's own first."""
-        return self._garbage.kinds
-
-    @property
-    def garbage_stays(self) -> bool:
-        """Whether the program has switched the collector off, and never collects by hand."""
-        return self._garbage.left_to_us and not gc.isenabled()
-
     @contextmanager
     def our_garbage(self) -> Iterator[None]:
         """Do not count what is collected meanwhile as the program's."""
-        self._garbage.ours = True
+        self.garbage.ours = True
         try:
             yield
         finally:
-            self._garbage.ours = False
+            self.garbage.ours = False
 
     def close(self) -> None:
         """Give back what the meters hold."""
-        self._host.close()
+        self.host.close()
         self.leave()
 
     def leave(self) -> None:
         """In a forked child: listen no more; the descriptors are the parent's, and stay."""
         self._listens = False
-        self._garbage.close()
+        self.garbage.close()
 
     def _less_our_own(self, readings: dict[str, int]) -> dict[str, int]:
         for resource in self._own.keys() & readings.keys():
@@ -356,7 +329,7 @@ class Watch:
         return readings
 
     def _leave_out_our_own(self, before: dict[str, int], *, collected: bool) -> None:
-        after = self._less_our_own(self._host.read())
+        after = self._less_our_own(self.host.read())
         passing = sum(value > LARGEST_SHARED_INT for value in before.values())  # these readings
         after["python.blocks"] = sys.getallocatedblocks() - self._own["python.blocks"] - passing
         # the next collection empties free lists: between two, what we leave there shows in none

@@ -23,7 +23,7 @@ from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import are_below, gained_bytes, is_log_of_numbers
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
-from leakcheck.runtime.judgement.trainings import Trainings
+from leakcheck.runtime.judgement.rounds import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.prospects import NO_PROSPECTS, OF_A_PLAIN_LOOP, Prospects, prospects_of
 from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, is_in_use, unit_of

@@ -124,7 +124,7 @@ class LoopCourse:
         """Return what would count as growth if the run ended now; `sure`: more than one look."""
         found = [one for one in self.looks.in_doubt(found) if not self._stood_as_high(one)]
         seen = self.span.seen(self.watch.quick.last_step)
-        waits = not sure and is_garbage(found, self.watch.garbage, seen, kept_free_bytes())
+        waits = not sure and is_garbage(found, self.watch.garbage.freed, seen, kept_free_bytes())
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
         return [] if excused else found
 

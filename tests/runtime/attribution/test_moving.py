@@ -27,7 +27,9 @@ def taken(step: Callable[[], Any], *containers: Any) -> dict[int, Any]:
             with closing(Heap().add_untracked(containers)) as heap:
                 growth.look(at, heap)
                 if at == LOOKS[-1]:
-                    return growth.takers(growth.growers(heap), heap)
+                    return growth.moving.takers(
+                        [one.container for one in growth.growers(heap)], heap
+                    )
         step()
     raise AssertionError
 

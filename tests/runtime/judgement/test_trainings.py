@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.runtime.judgement.trainings import Trainings
+from leakcheck.runtime.judgement.rounds import Trainings
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from leakcheck.runtime.readings.children import anonymous_bytes, child_pids
+from leakcheck.runtime.readings.proc import anonymous_bytes, child_pids
 
 pytestmark = pytest.mark.skipif(child_pids() is None, reason="needs /proc")
 

@@ -10,8 +10,8 @@ import pytest
 
 from leakcheck.report.reasons import said
 from leakcheck.runtime.conclusion import _too_much
-from leakcheck.runtime.readings.children import child_pids
 from leakcheck.runtime.readings.copies import Copied
+from leakcheck.runtime.readings.proc import child_pids
 
 pytestmark = pytest.mark.skipif(child_pids() is None, reason="needs /proc")
 

@@ -12,7 +12,7 @@ from leakcheck.report.reasons import said
 from leakcheck.runtime.attribution.window import Findings
 from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, row_for
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.trainings import Trainings
+from leakcheck.runtime.judgement.rounds import Trainings
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 from leakcheck.runtime.readings.series import Series
