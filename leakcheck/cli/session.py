@@ -39,8 +39,6 @@ from leakcheck.runtime.children.left import (
 )
 from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.reach import Reach
-from leakcheck.runtime.clock import engine, loaders, ticks
-from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending, summary
@@ -159,10 +157,7 @@ class Session:
     def _start_clock(self, clock: StepClock) -> TimeClock | None:
         if self.settings.every_seconds is not None:
             return TimeClock(self._sentinel, self.settings.every_seconds)
-        hook_optimizers(clock.guard.hidden(clock.optimizer_stepped))
-        ticks.listen(clock.guard.hidden(clock.ticked))
-        loaders.listen(clock)
-        engine.listen(clock)
+        clock.listen()
         self._requests = requests.Requests(self._sentinel, self._after_request, clock.stop)
         requests.listen(self._requests)
         return None

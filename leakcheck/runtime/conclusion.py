@@ -294,13 +294,14 @@ def _in_doubt(course: Course) -> Reason:
         return Reason.of("no-graph", resources=names, held=held)
     if course.stage.name == "attributing":
         return Reason.of("unattributed", resources=names, held=held)
-    if course.stage.found.removal is not None:
+    prospects = course.stage.found.prospects
+    if (removal := prospects.removal) is not None:
         return Reason.of(
             "may-be-taken",
             resources=names,
             held=held,
-            removal=course.stage.found.removal.reason,
-            within_steps=course.stage.found.prospects.wait_steps or None,
+            removal=removal.reason,
+            within_steps=prospects.wait_steps or None,
         )
     return Reason.of("loop-may-release", resources=names, held=held)
 

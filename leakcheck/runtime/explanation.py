@@ -42,12 +42,9 @@ def explained(
     (first, _, before), (last, _, now) = rows[0], rows[-1]
     pages = ((_page(place, first, before, {}), _page(place, last, now, quick)) for place in places)
     told = (_explained(slow, after, *each, trends) for each in zip(places, pages, strict=True))
-    refined = [_refined(memory, finer.pop(memory.device, None)) for memory in told]
-    return (*refined, *finer.values())
-
-
-def _refined(memory: DeviceMemory, finer: DeviceMemory | None) -> DeviceMemory:
-    return memory if finer is None else replace(memory, page=finer.page, grown=finer.grown)
+    refined = [(memory, finer.pop(memory.device, memory)) for memory in told]
+    explained = (replace(one, page=other.page, grown=other.grown) for one, other in refined)
+    return (*explained, *finer.values())
 
 
 def _explained(

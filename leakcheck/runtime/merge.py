@@ -131,10 +131,6 @@ def _verdict_of_cut_off(
     return "steady", None
 
 
-def _rank(report: Report) -> int | None:
-    return report.run.rank if report.run else None
-
-
 def _process(report: Report) -> str:
     return report.run.process if report.run else ""
 
@@ -142,8 +138,9 @@ def _process(report: Report) -> str:
 def _place(report: Report) -> tuple[object, ...]:
     """Return what processes are put in order by: ranks, then children as they were started."""
     process = _process(report)
+    rank = report.run.rank if report.run and not process else None
     numbers = tuple(map(int, re.findall(r"[0-9]+", process)))
-    return bool(process), 0 if process else _rank(report) or 0, numbers, process
+    return bool(process), rank or 0, numbers, process
 
 
 def _worst_trends(reports: Sequence[Report]) -> tuple[Trend, ...]:

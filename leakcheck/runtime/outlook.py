@@ -308,10 +308,6 @@ def _steps_to_be_full(case: Case) -> int:
     return max(1, round(max(FILLS_WITHIN * (most - length), PASSED * most - length)))
 
 
-def _steps_to_a_limit(case: Case) -> int:
-    return GRAPH_LIMIT_STEPS if case.graph else LIMIT_STEPS
-
-
 def _always(kind: OutlookKind, wait_steps: int | None, then: Then) -> Callable[[Case], Says]:
     return lambda case: (kind, wait_steps, then)
 
@@ -350,7 +346,7 @@ TABLE = (
     OutlookRow(
         "fills-to-a-limit",
         lambda e: bool(e.limits),
-        lambda e: ("fills", _steps_to_a_limit(e), "look again"),
+        lambda e: ("fills", GRAPH_LIMIT_STEPS if e.graph else LIMIT_STEPS, "look again"),
         _limiting,
     ),
     OutlookRow(

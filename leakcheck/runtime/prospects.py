@@ -127,7 +127,9 @@ class Prospects:
             return None
         fields = dict(outlook.reason.fields)
         at = (fields.get("path"), fields.get("line"))
-        uses = [use for use in decides.case.relief if at in (_at(use), _asked_at(use))]
+        uses = [
+            use for use in decides.case.relief if at in (_at(use), (use.guard.path, use.guard.line))
+        ]
         return Removal(outlook.reason, any(use.ran or use.asked for use in uses))
 
     @property
@@ -369,7 +371,3 @@ def _place_of(limit: Use) -> Place:
 
 def _at(use: Use) -> tuple[str, int]:
     return use.path, use.line
-
-
-def _asked_at(use: Use) -> tuple[str, int]:
-    return use.guard.path, use.guard.line

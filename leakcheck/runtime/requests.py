@@ -147,7 +147,8 @@ class Requests:
         if growing and not going and self._are_followed(report.suspects):
             report = _in_doubt(report, few=len(self._entries) < FEWEST_ROWS)
         suspects = tuple(going) or report.suspects
-        entries = map(self._by_outcome, entries_of(suspects, self._per_look_closely))
+        per_look = self._ended_closely / max(1, self._looks_closely)
+        entries = map(self._by_outcome, entries_of(suspects, per_look))
         load = Load(
             self.finished,
             self.aborted,
@@ -171,10 +172,6 @@ class Requests:
         ended = self.finished + self.aborted
         kept = (finished * self.finished + aborted * self.aborted) / ended
         return replace(each, kept=kept, kept_of_finished=finished, kept_of_aborted=aborted)
-
-    @property
-    def _per_look_closely(self) -> float:
-        return self._ended_closely / max(1, self._looks_closely)
 
 
 def _in_doubt(report: Report, *, few: bool) -> Report:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from leakcheck.errors import UsageError
@@ -105,7 +105,8 @@ def run_program(program: Program) -> ProgramEnd:
     sys.modules["__main__"] = main
     ticks.install(program.folder)
     try:
-        exec(_code(program), main.__dict__)
+        code = ticks.compile_with_ticks(program.path.read_bytes(), str(program.path))
+        exec(code, main.__dict__)
         _join_threads()
     except StopRun:
         return ProgramEnd(0, "stopped")
@@ -185,10 +186,6 @@ def _main_module(program: Program) -> ModuleType:
         main.__package__ = program.spec.parent
     ticks.give_names(main.__dict__)
     return main
-
-
-def _code(program: Program) -> CodeType:
-    return ticks.compile_with_ticks(program.path.read_bytes(), str(program.path))
 
 
 def _join_threads() -> None:

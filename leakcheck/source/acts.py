@@ -191,9 +191,7 @@ def _cut_before(program: ProgramTexts, mention: Mention, value: ast.expr) -> ast
     file = mention.file
     if not isinstance(value, ast.Name):
         return None
-    scope = file.scope(value)
-    named = (each for each in file.named(value.id) if isinstance(each, ast.Name))
-    given = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+    given = [v for each in file.stores(value) for v in file.given(each)]
     own = (mention.node, value)  # of the place, or of what the variable was before
     cut = (v for v in given for kept in own if left_of(v, kept, program, file) == "some")
     return next(cut, None)
@@ -304,9 +302,7 @@ def _turns(program: ProgramTexts, file: File, key: ast.expr) -> Guard:
 def _age(program: ProgramTexts, file: File, key: ast.expr) -> Guard:
     """Return the guard of a key that is n older: `del rows[step - n]`; not of a position."""
     if isinstance(key, ast.Name):  # old = step - n
-        scope = file.scope(key)
-        named = (each for each in file.named(key.id) if isinstance(each, ast.Name))
-        values = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+        values = [v for each in file.stores(key) for v in file.given(each)]
         key = values[0] if values else key
     match key:
         case ast.BinOp(left=ast.Name() | ast.Attribute(), op=ast.Sub(), right=n):

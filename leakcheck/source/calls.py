@@ -21,6 +21,7 @@ from leakcheck.source.tree import (
     ProgramTexts,
     asks_for_main,
     is_around,
+    is_property,
     name_of,
     root_of,
 )
@@ -242,7 +243,7 @@ class Calls:
         if function is None or depth >= DEEPEST:
             return False
         calls = [*self.callers(file, function), *self._delegated(function)]
-        asked = _is_property(function)
+        asked = is_property(function)
         return any(
             (asked or _is_called(f, call)) and self.is_after(f, call, depth + 1)
             for f, call in calls
@@ -463,11 +464,6 @@ def taken_back(program: ProgramTexts, handed_on: list[Call]) -> Iterator[tuple[F
                 yield file, call
             elif says(method, "hooks"):
                 yield from ((file, each) for each in file.calls("remove") if not each.args)
-
-
-def _is_property(function: Function | None) -> bool:
-    names = map(name_of, function.decorator_list) if function is not None else ()
-    return any(name in words("functions", "properties") for name in names)
 
 
 def _is_called(file: File, name: ast.expr) -> bool:

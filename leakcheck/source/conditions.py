@@ -62,14 +62,11 @@ def in_full(program: ProgramTexts, file: File, test: ast.expr) -> ast.expr:
             return _returned(program, file, name_of(called), is_asked=False) or test
         case ast.Attribute(attr=name):
             return _returned(program, file, name, is_asked=True) or test
-        case ast.Name(id=name):
-            scope = file.scope(test)
-            named = [each for each in file.named(name) if isinstance(each, ast.Name)]
-            given = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+        case ast.Name():
+            given = [v for each in file.stores(test) for v in file.given(each)]
             if len(given) == 1:
-                told = (
-                    given[0] if isinstance(given[0], ast.Name) else in_full(program, file, given[0])
-                )
+                named = isinstance(given[0], ast.Name)
+                told = given[0] if named else in_full(program, file, given[0])
                 return told if _asks(told) else test
     return test
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from leakcheck.source.tree import File, Function, ProgramTexts, name_of, pairs_of, same
-from leakcheck.source.words import words
 
 
 def counts(file: File, counter: ast.expr, function: Function | None = None) -> bool:
@@ -41,7 +40,7 @@ def only_counts(file: File, counter: ast.expr, program: ProgramTexts | None = No
     stores = [
         (there, each)
         for there, each in found
-        if _is_of_kin(there, each, file, counter) and not _is_in_constructor(there, each)
+        if _is_of_kin(there, each, file, counter) and not there.is_in_constructor(each)
     ]
     later = [one for one in stores if not (program and _begins(program, *one, stores))]
     return bool(later) and all(_goes_up(there.above[each], each) for there, each in later)
@@ -77,7 +76,7 @@ def goes_down(file: File, counter: ast.expr) -> bool:
 def only_moves(program: ProgramTexts, counter: ast.expr, way: type[ast.operator]) -> bool:
     """Say whether an attribute only gains, or only loses: but for constructors, nothing sets it."""
     named = program.attribute_stores(counter.attr) if isinstance(counter, ast.Attribute) else []
-    above = [f.above[each] for f, each in named if not _is_in_constructor(f, each)]
+    above = [f.above[each] for f, each in named if not f.is_in_constructor(each)]
     return bool(above) and all(isinstance(getattr(each, "op", None), way) for each in above)
 
 
@@ -142,11 +141,6 @@ def _goes_up(store: ast.AST, counter: ast.expr) -> bool:
         case ast.Assign(value=ast.BinOp(left=left, op=ast.Add())):
             return same(left, counter)
     return False
-
-
-def _is_in_constructor(file: File, node: ast.AST) -> bool:
-    function = file.function(node)
-    return function is not None and function.name in words("names", "constructors")
 
 
 def _spelt(file: File, counter: ast.Attribute) -> list[ast.Attribute]:

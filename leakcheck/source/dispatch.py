@@ -52,8 +52,8 @@ class Dispatch:
     def _set_anew(self, attribute: str) -> Iterator[Node]:
         """Yield where an attribute gets a value, beside another one that it has at first."""
         stores = self.program.attribute_stores(attribute)
-        made = [(f, s) for f, s in stores if _is_in_maker(f, s)]
-        later = [(f, s) for f, s in stores if not _is_in_maker(f, s)]
+        made = [(f, s) for f, s in stores if f.is_in_constructor(s)]
+        later = [(f, s) for f, s in stores if not f.is_in_constructor(s)]
         given = [(value, at) for at in stores for value in at[0].given(at[1]) or [at[1]]]
         values = {_told(value) for value, at in given if not (at in made and _is_none(value))}
         if len(values) > 1:
@@ -98,10 +98,6 @@ def _loses(file: File, container: ast.expr) -> bool:
 
 def _calls_at(file: File, line: int) -> Iterator[ast.Call]:
     return (node for node in file.at(line) if isinstance(node, ast.Call))
-
-
-def _is_in_maker(file: File, node: ast.AST) -> bool:
-    return getattr(file.function(node), "name", "") in words("names", "constructors")
 
 
 def _told(value: ast.expr) -> object:

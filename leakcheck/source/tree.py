@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
+from leakcheck.source.words import words
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -95,6 +97,10 @@ class File:
     def function(self, node: ast.AST) -> Function | None:
         """Return the function that a node is in, None in the module's or a class's own body."""
         return next((each for each in self.around(node) if isinstance(each, FUNCTIONS)), None)
+
+    def is_in_constructor(self, node: ast.AST) -> bool:
+        """Say whether a node is in a function that runs as an object is made."""
+        return getattr(self.function(node), "name", "") in words("names", "constructors")
 
     def owner(self, function: ast.AST | None) -> ast.ClassDef | None:
         """Return the class that a function is a method of; of one in a method, that method's."""
@@ -334,7 +340,9 @@ def parameters(function: Function) -> list[str]:
 
 def is_property(function: Function) -> bool:
     """Say whether a method is asked for without a call."""
-    return any(name_of(each) in ("property", "cached_property") for each in function.decorator_list)
+    return any(
+        name_of(each) in words("functions", "properties") for each in function.decorator_list
+    )
 
 
 def parsed(text: str) -> ast.Module:

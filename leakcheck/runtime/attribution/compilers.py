@@ -42,12 +42,9 @@ def is_filled(names: Any) -> bool:
     added = [each for each in objects.newest(names, MOST_ASKED) if type(each) is not str]
     times = Counter(map(id, added))
     once = [each for each in added if times[id(each)] == 1]
-    made = [each for each in once if type(each) is FunctionType and _is_of_compiler(each)]
-    return 2 * len(made) > len(once)
-
-
-def _is_of_compiler(function: FunctionType) -> bool:
-    return _is_made(str(function.__globals__.get("__name__")))
+    functions = [each for each in once if type(each) is FunctionType]
+    modules = [str(each.__globals__.get("__name__")) for each in functions]
+    return 2 * sum(map(_is_made, modules)) > len(once)
 
 
 def is_of_compiler(root: Holder) -> bool:

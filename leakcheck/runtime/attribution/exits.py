@@ -27,13 +27,11 @@ def held_by_exits(leads: list[Lead], tracer: LineTracer) -> list[Lead]:
     registered = Counter({site: n for site, n in tracer.credits.get(_KEY, {}).items() if n > 0})
     if sum(registered.values()) < FEWEST_REGISTERED:
         return leads
-    return [_by_exits(each, registered) if _is_unheld(each) else each for each in leads]
+    return [
+        _by_exits(each, registered) if each.told.trace.root in NO_ROOTS else each for each in leads
+    ]
 
 
 def _by_exits(lead: Lead, registered: Counter[Site]) -> Lead:
     told = Told(LeakTrace(str(EXIT_FUNCTIONS)), EXIT_FUNCTIONS, library=False)
     return replace(lead, told=told, lines=registered, made_at=lead.lines + lead.made_at)
-
-
-def _is_unheld(lead: Lead) -> bool:
-    return lead.told.trace.root in NO_ROOTS

@@ -128,7 +128,9 @@ class Roots:
                 if _is_final(chain, best, growing):
                     return chain
                 if best is None or not _is_own(best):
-                    best, levels_left = chain, min(levels_left, _levels_beyond(root))
+                    around = root.kept or root.passing
+                    beyond = LEVELS_AROUND_KEPT if around else LEVELS_AFTER_LIBRARY_ROOT
+                    best, levels_left = chain, min(levels_left, beyond)
             levels_left -= 1
             if levels_left == CLIMB_FROM and best is None:
                 level = climb(level, seen, holds)
@@ -208,10 +210,6 @@ def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:
 
 def _is_own(chain: Chain) -> bool:
     return chain.root is not None and chain.root.own
-
-
-def _levels_beyond(root: Root) -> int:
-    return LEVELS_AROUND_KEPT if root.kept or root.passing else LEVELS_AFTER_LIBRARY_ROOT
 
 
 def _is_ours(holder: Any) -> bool:

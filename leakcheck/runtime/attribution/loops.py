@@ -28,12 +28,9 @@ def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:
         path, line = each.f_code.co_filename, each.f_lineno or 0
         if frames.is_own(path):
             column = _column(each)
-            around = [loop for loop in _loops(path) if _has_inside(loop, line, column)]
+            loops = [node for node in ast.walk(file_of(path).tree) if isinstance(node, LOOPS)]
+            around = [loop for loop in loops if _has_inside(loop, line, column)]
             yield from ((each.f_code, loop) for loop in reversed(around))
-
-
-def _loops(path: str) -> list[Loop]:
-    return [node for node in ast.walk(file_of(path).tree) if isinstance(node, LOOPS)]
 
 
 def _has_inside(loop: Loop, line: int, column: int | None) -> bool:
@@ -77,7 +74,8 @@ class Turns:
             return False
         optimized = self.code.co_flags & inspect.CO_OPTIMIZED
         named = locals_of(frame) if optimized else frame.f_globals
-        now = tuple(_identity(named.get(name)) for name in self.names)
+        values = [named.get(name) for name in self.names]
+        now = tuple(each if type(each) in _PLAIN else id(each) for each in values)
         before, self.last = self.last, now
         return bool(before) and before != now
 
@@ -85,7 +83,3 @@ class Turns:
 def _given_values(loop: Loop) -> list[str]:
     parts = (part for part in ast.walk(loop) if isinstance(part, ast.Name))
     return [part.id for part in parts if isinstance(part.ctx, ast.Store)]
-
-
-def _identity(value: Any) -> Any:
-    return value if type(value) in _PLAIN else id(value)

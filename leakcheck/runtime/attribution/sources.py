@@ -68,7 +68,8 @@ class Sources:
             return ()
         kinds = _kinds_of(suspect.holder, owners)
         theirs = {**_of_libraries(kinds), **self._of_module(suspect.holder)}
-        program = self._with({**theirs, **self._of_cells(suspect)})
+        cells = self._unknown(place.path for place in suspect.locations)  # in no module's file
+        program = self._with({**theirs, **cells})
         held = _held(suspect, kinds, self._added_at(suspect), inner=inner or is_inner(suspect))
         held = replace(held, keyed=keyed, names=names_on_way(suspect))
         if self.visits and not any(map(self.visits.get, held.adds)):
@@ -187,10 +188,6 @@ class Sources:
         paths = list(dict.fromkeys(frames.own_files_with("")))
         texts = {frames.shown(path): text_of(path) for path in paths}
         return ProgramTexts(texts, complete=is_complete(paths))
-
-    def _of_cells(self, suspect: Suspect) -> dict[str, str]:
-        """Return the text of what is no module's file: a notebook's cell, a prompt's line."""
-        return self._unknown(place.path for place in suspect.locations)
 
     def _of_module(self, holder: Holder) -> dict[str, str]:
         """Return the text of a library's module with a global that grows: `re` limits its own."""

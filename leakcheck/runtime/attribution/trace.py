@@ -195,7 +195,7 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
         if following is None:  # they are what grows
             return _Hop("", _UNKNOWN, at + 1, False)
         return _from_namespace(type(holder), holder, chain, at + 1, growing)
-    if _is_thread_local(holder) and at + 3 < len(chain):
+    if issubclass(type(holder), threading.local) and at + 3 < len(chain):
         return _from_thread_local(holder, chain, at, growing)
     if issubclass(type(holder), dict):
         return _Hop(_dict_edge(holder, child, grows), _UNKNOWN, at + 1, grows)
@@ -229,10 +229,6 @@ def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing:
 
 def _attribute(name: str, kind: type) -> Holder:
     return Holder("attribute", name, name_of(kind), module=module_of(kind))
-
-
-def _is_thread_local(thing: Any) -> bool:
-    return issubclass(type(thing), threading.local)
 
 
 def _from_thread_local(holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:

@@ -206,10 +206,6 @@ def _at(thing: Any, position: Any) -> Iterator[Any]:
         yield kind.__getitem__(thing, position)
 
 
-def _key(thing: Any, key: Any) -> Iterator[Any]:
-    return _of_names(thing, key) if is_of(thing, dict) else iter(())
-
-
 def _class_attribute(thing: Any, name: Any) -> Iterator[Any]:
     names = namespace_of(thing) if is_of(thing, type) else {}
     yield from (names[name],) if name in names else ()
@@ -233,7 +229,7 @@ _FOLLOW: dict[str, Callable[[Any, Any], Iterable[Any]]] = {
     "attribute": _named_attribute,
     "namespace": lambda thing, _: (attributes_of(thing),),
     "class attribute": _class_attribute,
-    "entry": _key,
+    "entry": lambda thing, key: _of_names(thing, key) if is_of(thing, dict) else (),
     "position": _at,
     **{name: _part(name, kind) for kind, names in _PARTS.items() for name in names},
 }

@@ -22,8 +22,6 @@ from typing import Any
 
 from leakcheck.model import Ended, Report
 from leakcheck.runtime.children.order import ChildOrder
-from leakcheck.runtime.clock import engine, loaders, ticks
-from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.readings.watching import Watch
@@ -116,12 +114,8 @@ class ChildWatch:
         """Count the steps from now on, and report when the process ends."""
         from multiprocessing.util import Finalize
 
-        clock = self._clock
-        hook_optimizers(clock.guard.hidden(clock.optimizer_stepped))
-        ticks.listen(clock.guard.hidden(clock.ticked))
-        loaders.listen(clock)
-        engine.listen(clock)
-        os.register_at_fork(after_in_child=clock.stop)
+        self._clock.listen()
+        os.register_at_fork(after_in_child=self._clock.stop)
         os.register_at_fork(after_in_child=self._sentinel.leave)
         Finalize(None, self.end, exitpriority=LAST)
         atexit.register(self.end)  # runs in a spawned process alone

@@ -23,7 +23,11 @@ from leakcheck.runtime.clock.batches import Feeding
 from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 from leakcheck.runtime.clock.calls import CallsAround, calls_around
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
-from leakcheck.runtime.clock.optimizers import an_optimizer_waits, program_differentiates
+from leakcheck.runtime.clock.optimizers import (
+    an_optimizer_waits,
+    hook_optimizers,
+    program_differentiates,
+)
 from leakcheck.runtime.guard import ErrorGuard, in_main_thread
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.line_events import LineEvents
@@ -85,6 +89,13 @@ class StepClock:
         self._thread = 0
         self._stopped = False
         self._changing = threading.RLock()  # a prefetching thread ticks beside the first step
+
+    def listen(self) -> None:
+        """Hear from now on of optimizers, loops, DataLoaders and backward passes."""
+        hook_optimizers(self.guard.hidden(self.optimizer_stepped))
+        ticks.listen(self.guard.hidden(self.ticked))
+        loaders.listen(self)
+        engine.listen(self)
 
     def optimizer_stepped(self, optimizer: object, *_: object) -> None:
         """Count a step of the optimizer that counts; torch calls this after every step."""

@@ -95,8 +95,6 @@ def _of_tensors(tensors: Iterable[Any], kinds: tuple[str, ...] = OF_TENSORS) -> 
 def _for_all() -> Iterator[Any]:
     for name in _FOR_ALL:
         named = vars(sys.modules[name]) if name in sys.modules else {}
-        yield from (each for key, each in named.items() if _is_global(key))
-
-
-def _is_global(name: str) -> bool:
-    return name.startswith("_global_") and name.endswith("_hooks")
+        for key, each in named.items():
+            if key.startswith("_global_") and key.endswith("_hooks"):
+                yield each

@@ -129,19 +129,16 @@ def _not_in_data(stages: Sequence[StageRun]) -> tuple[Reason, ...]:
     plain, data = stages[0], next(run for run in stages if run.stage == "data-only")
     whole, part = rates(plain.report), _measured(data.report)
     missing = [name for name, rate in whole.items() if part.get(name, 0.0) < PART_BELOW * rate]
+    codes = {name: "part-of-bytes" if unit_of(name) == "B" else "part-of-count" for name in missing}
     return tuple(
-        Reason.of(_part_code(name), resource=name, part=part.get(name, 0.0), whole=whole[name])
-        for name in missing
+        Reason.of(code, resource=name, part=part.get(name, 0.0), whole=whole[name])
+        for name, code in codes.items()
     )
 
 
 def _measured(report: Report | None) -> dict[str, float]:
     """Return what each resource was measured to gain a step, confirmed to grow or not."""
     return {trend.resource: trend.per_step for trend in report.trends} if report else {}
-
-
-def _part_code(resource: str) -> str:
-    return "part-of-bytes" if unit_of(resource) == "B" else "part-of-count"
 
 
 def _in_the_step(without: Sequence[str], loader_seen: bool) -> Reason:

@@ -17,10 +17,10 @@ from leakcheck.model import Trend, Verdict
 from leakcheck.runtime.judgement.stairs import Stairs
 from leakcheck.runtime.judgement.trend import (
     FEWEST_POINTS,
-    HALVES_AGREE_WITHIN,
     LARGEST_DROP,
     Floor,
     Line,
+    agree,
     fit,
     floor_rise,
     grows,
@@ -308,8 +308,7 @@ def _rose(steps: list[int], values: list[int], *, short: bool) -> bool:
     if len(last) < RISING_LOOKS or min(last) <= 0:
         return False
     high = values[-1] - max(values[:-RISING_LOOKS]) >= LEAST_RISEN
-    evenly = max(last) <= HALVES_AGREE_WITHIN * min(last)
-    return (high and evenly) or (short and min(rates) > 0)
+    return (high and agree(last)) or (short and min(rates) > 0)
 
 
 def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:
@@ -324,17 +323,15 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             if reading is None or reading.line.steps < FEWEST_STEPS:
                 continue
             line = reading.line
-            slower, faster = sorted((line.first_half, line.second_half))
             if resource in COUNTED_EXACTLY:
-                goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
-                climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
+                climbs = agree(line.halves) and line.p <= SURE and line.total >= LEAST_RISEN
                 climbs = climbs and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
                 rose = floor_rise(reading.steps, reading.values)
                 climbs = rose >= LEAST_RISEN or (climbs and line.deepest_drop == 0)
                 # an image an epoch is kept on purpose: bytes tell whether it matters
                 climbs = climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
             elif is_in_use(resource):
-                climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
+                climbs = min(line.halves) > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
                 climbs = climbs and line.deepest_drop == 0
             else:
                 continue
@@ -371,10 +368,8 @@ def _gained_per_step(reading: Reading, quick: Series) -> float:
 
 def _goes_on(reading: Reading) -> bool:
     line = reading.line
-    slower, faster = sorted((line.first_half, line.second_half))
     given_back = line.deepest_drop > LARGEST_DROP * line.total
-    evenly = slower > 0 and line.low > 0 and faster <= HALVES_AGREE_WITHIN * slower
-    return evenly and not given_back and line.p <= SURE_OF_BYTES
+    return agree(line.halves) and line.low > 0 and not given_back and line.p <= SURE_OF_BYTES
 
 
 def _newest_rate(reading: Reading) -> float:
@@ -394,8 +389,7 @@ def grown_children(slow: Series, tolerance_bytes: int) -> Reading | None:
     if reading is None or reading.line.total < LEAST_OF_CHILDREN_BYTES:
         return None
     line = reading.line
-    slower, faster = sorted((line.first_half, line.second_half))
-    goes_on = slower > tolerance_bytes and faster <= HALVES_AGREE_WITHIN * slower
+    goes_on = agree(line.halves, tolerance_bytes)
     return reading if goes_on and line.p <= SURE and line.deepest_drop == 0 else None
 
 

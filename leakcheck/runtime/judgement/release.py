@@ -61,7 +61,7 @@ class Release:
     """The growth that was established at a step, and how much of it is there at each phase."""
 
     def __init__(self, established: Sequence[Reading], step: int, hope: Hope = NO_HOPE) -> None:
-        self._established, self._hope = established, hope
+        self._established, self.hope = established, hope
         # an epoch's end imports and prints for the first time: that must not pass for what is kept
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
@@ -76,12 +76,7 @@ class Release:
 
     def is_overdue(self, step: int) -> bool:
         """Say whether it has been waited for long enough."""
-        return step - self.since_step >= self._hope.steps
-
-    @property
-    def emptied(self) -> bool:
-        """Whether the program may empty it, as far as its source says."""
-        return self._hope.emptied
+        return step - self.since_step >= self.hope.steps
 
     def is_due(self, step: int, *, overdue: bool = False) -> bool:
         """Say whether to look now if it is gone: again and again while in doubt, ever more rarely.
@@ -127,7 +122,7 @@ class Release:
 
     def too_seldom(self, quick: Series, step: int) -> Literal["", "rises", "stopped"]:
         """Say whether it came too seldom yet to be sure, or comes no more; else ""."""
-        if self._hope.per_training:
+        if self.hope.per_training:
             return "rises"
         if step >= self._ask_at:
             self._ask_at = step + ASK_EVERY_STEPS
@@ -137,12 +132,12 @@ class Release:
     @property
     def in_doubt(self) -> bool:
         """Whether it may yet be emptied, or be full."""
-        return self._hope.emptied or self._hope.may_fill_up
+        return self.hope.emptied or self.hope.may_fill_up
 
     @property
     def hoped_for(self) -> bool:
         """Whether the program may yet empty it: at a turn of the loop, if there was none."""
-        return self._hope.emptied and (self._hope.at_any_step or not self._turned)
+        return self.hope.emptied and (self.hope.at_any_step or not self._turned)
 
     def judge(
         self, step: int, readings: Mapping[str, int], depth: int = 1, outermost: int = 1

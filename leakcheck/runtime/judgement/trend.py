@@ -56,6 +56,11 @@ class Line:
     straight: bool
     even_share: float  # of the stretches between points, those that gain about `per_step`
 
+    @property
+    def halves(self) -> tuple[float, float]:
+        """The rates of both halves."""
+        return self.first_half, self.second_half
+
 
 @dataclass(frozen=True, slots=True)
 class Floor:
@@ -100,20 +105,24 @@ def fit(steps: Sequence[int], values: Sequence[float]) -> Line | None:
         steps=steps[-1] - steps[0],
         deepest_drop=_deepest_drop(levels),
         straight=_straight(points, centre),
-        even_share=_even_share(points, centre),
+        # malloc gives back some memory once: one jump, and everything beside it as even as before
+        even_share=_share_near(_gains(points), centre),
     )
+
+
+def agree(rates: Sequence[float], least: float = 0.0) -> bool:
+    """Say whether all rates are above a least one, and about the same: within a factor of three."""
+    return min(rates) > least and max(rates) <= HALVES_AGREE_WITHIN * min(rates)
 
 
 def grows(line: Line, floor: Floor, level: float) -> bool:
     """Say whether the line is growth, at the false-alarm level of this look."""
-    slower, faster = sorted((line.first_half, line.second_half))
     return (
         (line.p <= level or line.straight)
         and line.low > 0
         and line.per_step >= floor.per_step
         and line.total >= floor.total
-        and slower > 0
-        and faster <= HALVES_AGREE_WITHIN * slower
+        and agree(line.halves)
         and line.deepest_drop <= LARGEST_DROP * line.total
     )
 
@@ -164,8 +173,7 @@ def floor_rise(steps: Sequence[int], values: Sequence[float]) -> float:
         return 0.0
     lows = [min(part) for part in parts]
     rises = [now - past for past, now in pairwise(lows)]
-    evenly = min(rises) > 0 and max(rises) <= HALVES_AGREE_WITHIN * min(rises)
-    return lows[-1] - lows[0] if evenly and 0 < _deepest_drop(values) < sum(rises) else 0.0
+    return lows[-1] - lows[0] if agree(rises) and 0 < _deepest_drop(values) < sum(rises) else 0.0
 
 
 def stood_as_high(before: Sequence[float], level: float) -> bool:
@@ -307,11 +315,6 @@ def _straight(points: Sequence[tuple[float, float]], per_step: float) -> bool:
     spread = max(offsets) - min(offsets)
     climbed = per_step * (points[-1][0] - points[0][0])
     return climbed > 0 and spread <= 0.04 * climbed
-
-
-def _even_share(points: Sequence[tuple[float, float]], per_step: float) -> float:
-    # malloc gives back some memory once: one jump, and everything beside it as even as before
-    return _share_near(_gains(points), per_step)
 
 
 def _gains(points: Sequence[tuple[float, float]]) -> list[float]:

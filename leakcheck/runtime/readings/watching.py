@@ -339,7 +339,8 @@ class Watch:
 
     def _census_taken(self, step: int, quick: dict[str, int]) -> Counts | None:
         census = self._census_once_torch_is_there()
-        return None if census is None else census.take(step, totals=_totals(quick))
+        totals = {place_name(name): value for name, value in quick.items() if is_in_use(name)}
+        return None if census is None else census.take(step, totals=totals)
 
     def _census_once_torch_is_there(self) -> Census | None:
         if self._census is None and hasattr(sys.modules.get("torch"), "autograd"):
@@ -353,7 +354,3 @@ class Watch:
 
 def _exact(taken: Counts) -> dict[str, int]:
     return {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
-
-
-def _totals(quick: dict[str, int]) -> dict[str, int]:
-    return {place_name(name): value for name, value in quick.items() if is_in_use(name)}

@@ -10,7 +10,6 @@ from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.doubts import NO_DOUBT, DoubtRow
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.prospects import NO_PROSPECTS, Prospects
 
 
@@ -25,11 +24,6 @@ class Attributed:
     may_fill_up: bool = False  # as a cache does
     doubt: DoubtRow = NO_DOUBT  # for which it is looked at for longer
     beside_bytes: float | None = None  # a step, gained by what is no leak beside the suspects
-
-    @property
-    def removal(self) -> Removal | None:
-        """A statement that may yet take away what they hold."""
-        return self.prospects.removal
 
 
 NOTHING_FOUND = Attributed()

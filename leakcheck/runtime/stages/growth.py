@@ -47,7 +47,8 @@ class EstablishedGrowth:
 
         The table says for how long at most; the turn of the loop is waited for in any case.
         """
-        removal, prospects = self.found.removal, self.found.prospects
+        prospects = self.found.prospects
+        removal = prospects.removal
         doubt = self.found.may_fill_up or not self.found.suspects
         emptied = self.waits_long or removal is not None
         steps = outlook.ELSEWHERE_STEPS if doubt else outlook.LOOP_STEPS

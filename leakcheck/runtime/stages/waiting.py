@@ -122,10 +122,10 @@ class Waiting(GrowthStage):
     def _may_be_released(self, step: int) -> bool:
         loop = self._loop
         graph = any(reading.resource == "graph.nodes" for reading in self.grown)
-        if graph and not self.found.removal and (loop.waits != "all" or loop.by_phase):
+        if graph and not self.found.prospects.removal and (loop.waits != "all" or loop.by_phase):
             waits = self._growth.waits_for_graph(step)
             return waits or loop.span.seen(step) < loop.graph_patience_steps
-        return self._growth.release.emptied or (loop.waits != "nothing" and not loop.by_phase)
+        return self._growth.release.hope.emptied or (loop.waits != "nothing" and not loop.by_phase)
 
     def turn(self, step: int, depth: int) -> Move | None:
         """Judge whether the loop that turned has released it."""
@@ -137,7 +137,7 @@ class Waiting(GrowthStage):
         outcome = release.judge(step, readings, depth, loop.rounds.outermost)
         if not isinstance(outcome, str):
             return self._by_phase(step, depth, outcome)
-        may_be = release.emptied or self.found.prospects.turns
+        may_be = release.hope.emptied or self.found.prospects.turns
         if outcome == "kept" and may_be and not self.episode.doubted:
             # what the turn empties is not the holder: look for longer
             return Attribute(self.grown, replace(self.episode, doubted=True))
