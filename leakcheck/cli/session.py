@@ -375,7 +375,7 @@ class Session:
         if asked is None and self.alone:
             return None
         name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
-        return Recorder(
+        return Recorder.of_rank(
             asked or Path(f"leakcheck-{name}"),
             self.command,
             _rank(),

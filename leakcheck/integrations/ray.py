@@ -31,7 +31,7 @@ def recorded_sentinel(folder: str | Path, **options: Any) -> Iterator[Sentinel]:
     context = train.get_context()
     rank, world_size = context.get_world_rank(), context.get_world_size()
     tolerance_bytes = options.get("tolerance_bytes", DEFAULT_TOLERANCE_BYTES)
-    recorder = Recorder(Path(folder), "ray train worker", rank, world_size, tolerance_bytes)
+    recorder = Recorder.of_rank(Path(folder), "ray train worker", rank, world_size, tolerance_bytes)
     sentinel = Sentinel(recorder=recorder, **options).start()
     try:
         yield sentinel

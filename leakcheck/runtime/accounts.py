@@ -163,37 +163,43 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
     seen = suspect.objects_per_step
     often = suspect.kind == "tensor" and (seen or 0.0) > SELDOM
-    objects_per_step = seen if often and _fell(course, counter) else rates.get(counter, seen)
-    bytes_per_step, narrow = _bytes_per_step(course, with_blocks=_counts_blocks(suspect))
-    if suspect.kind == "shared-memory":
-        shared = read_known(course.loop.watch.slow, BYTES)
-        bytes_per_step = shared.line.per_step if shared else None
-    elif not narrow and suspect.kind in ("processes", "threads", "descriptors"):
-        bytes_per_step = None
-    elif not narrow and suspect.kind == "tensor" and suspect.bytes_per_step:
-        bytes_per_step = _weighed(suspect, objects_per_step)
-    elif suspect.kind == "tensor" and suspect.is_extended and suspect.bytes_per_step:
-        bytes_per_step = suspect.bytes_per_step  # a library may keep room for one as large beside
-    elif suspect.kind == "tensor" and bytes_per_step and _counts_blocks(suspect):
-        bytes_per_step += _blocks_beside(course) * BLOCK_BYTES
-    if suspect.kind == "object":  # small ones are not in the heap's count
-        blocks = rates.get("python.blocks", 0.0)
-        mapped = _arenas(course, blocks, rates)
-        small = blocks * BLOCK_BYTES + (bytes_per_step or 0.0)
-        small = small if mapped is None else mapped + rates.get("host.heap", 0.0)
-        weighed = suspect.bytes_per_step or small
-        # weighed was the object alone: what it holds shows in the heap, or outside it
-        beside = (rates.get(name, 0.0) for name in ("host.heap", BESIDE_HEAP))
-        alone = suspect.is_extended  # its size was read itself
-        measured = blocks * BLOCK_BYTES + rates.get("host.heap", 0.0) if mapped is None else small
-        if not alone and weighed < LEAST_WEIGHED * measured:  # what it holds is small, and many
-            weighed = measured
-        bytes_per_step = weighed if alone else max(weighed, *beside)
-        objects_per_step = None if alone else objects_per_step or blocks or None
-        if (seldom := _seldom_bytes(suspect, rates)) and suspect.bytes_per_step:
-            factor = seldom / suspect.bytes_per_step
-            objects_per_step, bytes_per_step = (suspect.objects_per_step or 0.0) * factor, seldom
-    return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
+    count = seen if often and _fell(course, counter) else rates.get(counter, seen)
+    in_bytes, narrow = _bytes_per_step(course, with_blocks=_counts_blocks(suspect))
+    match suspect.kind:
+        case "shared-memory":
+            shared = read_known(course.loop.watch.slow, BYTES)
+            in_bytes = shared.line.per_step if shared else None
+        case "processes" | "threads" | "descriptors":
+            in_bytes = in_bytes if narrow else None
+        case "tensor" if suspect.bytes_per_step and not narrow:
+            in_bytes = _weighed(suspect, count)
+        case "tensor" if suspect.bytes_per_step and suspect.is_extended:
+            in_bytes = suspect.bytes_per_step  # a library may keep room for one as large beside
+        case "tensor" if in_bytes and _counts_blocks(suspect):
+            in_bytes += _blocks_beside(course) * BLOCK_BYTES
+        case "object":
+            count, in_bytes = _of_objects(suspect, course, rates, count, in_bytes or 0.0)
+    return replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
+
+
+def _of_objects(
+    suspect: Suspect, course: Course, rates: dict[str, float], count: float | None, in_use: float
+) -> tuple[float | None, float]:
+    """Return how many objects come a step, and their bytes: small ones are not in the heap's."""
+    blocks, heap = rates.get("python.blocks", 0.0), rates.get("host.heap", 0.0)
+    mapped = _arenas(course, blocks, rates)
+    small = blocks * BLOCK_BYTES + in_use if mapped is None else mapped + heap
+    weighed = suspect.bytes_per_step or small
+    if suspect.is_extended:  # its size was read itself
+        return None, weighed
+    if (seldom := _seldom_bytes(suspect, rates)) and suspect.bytes_per_step:
+        factor = seldom / suspect.bytes_per_step
+        return (suspect.objects_per_step or 0.0) * factor, seldom
+    measured = blocks * BLOCK_BYTES + heap if mapped is None else small
+    if weighed < LEAST_WEIGHED * measured:  # what it holds is small, and many
+        weighed = measured
+    # weighed was the object alone: what it holds shows in the heap, or outside it
+    return count or blocks or None, max(weighed, heap, rates.get(BESIDE_HEAP, 0.0))
 
 
 def _fell(course: Course, counter: str) -> bool:

@@ -11,7 +11,7 @@ from leakcheck.model import Ended, Notice, Overhead, Reason, Report, Run, Suspec
 from leakcheck.runtime.accounts import told_suspects
 from leakcheck.runtime.doubts import NEW_SHAPES, UNEVEN
 from leakcheck.runtime.explanation import explained
-from leakcheck.runtime.judgement import teeth
+from leakcheck.runtime.judgement import sawtooth
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
     FEWEST_STEPS,
@@ -142,7 +142,7 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
 
 
 def _teeth_notices(course: Course) -> tuple[Notice, ...]:
-    if any(one.resource == teeth.RESOURCE for one in course.stage.grown):
+    if any(one.resource == sawtooth.RESOURCE for one in course.stage.grown):
         return ()
     return course.loop.teeth.notices(course.loop.watch.slow, course.loop.span.settled_step)
 

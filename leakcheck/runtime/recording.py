@@ -63,44 +63,12 @@ class Recorder:
 
     def __init__(
         self,
-        folder: Path,
-        command: str,
-        rank: int = 0,
-        world_size: int = 1,
-        tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+        path: Path,
+        header: Mapping[str, object],
         *,
-        required: bool = True,
+        makes_folder: bool = False,
+        required: bool = False,
     ) -> None:
-        self._open(folder / f"rank-{rank:05d}.jsonl", makes_folder=True, required=required)
-        header = {"command": command, "rank": rank, "world_size": world_size}
-        self._write_header(header | {"tolerance_bytes": tolerance_bytes})
-
-    @classmethod
-    def of_child(
-        cls,
-        folder: Path,
-        command: str,
-        *,
-        of_rank: int,
-        process: str,
-        rank: int | None,
-        world_size: int | None,
-        tolerance_bytes: int,
-    ) -> Recorder:
-        """Return the recorder of this process, a child of the one that was launched as `of_rank`.
-
-        `rank`: its own, in a group of processes that the program made itself. The folder is the
-        parent's: where it is gone, nobody will read.
-        """
-        recorder = cls.__new__(cls)
-        unique = secrets.token_hex(3)  # numbers of processes come again
-        name = f"rank-{of_rank:05d}{OF_CHILD}{os.getpid()}-{unique}.jsonl"
-        recorder._open(folder / name, makes_folder=False, required=False)
-        header = {"command": command, "process": process, "rank": rank, "world_size": world_size}
-        recorder._write_header(header | {"tolerance_bytes": tolerance_bytes})
-        return recorder
-
-    def _open(self, path: Path, *, makes_folder: bool, required: bool) -> None:
         self.path = path
         self.failed: Reason | None = None
         self._clock = ""
@@ -116,9 +84,34 @@ class Recorder:
             if required:
                 raise RecordingError(f"{path}: {error.strerror}") from error
             self._fail(error)
-
-    def _write_header(self, header: Mapping[str, object]) -> None:
         self._write({"type": "run", "format": FORMAT, **header})
+
+    @classmethod
+    def of_rank(
+        cls,
+        folder: Path,
+        command: str,
+        rank: int = 0,
+        world_size: int = 1,
+        tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+        *,
+        required: bool = True,
+    ) -> Recorder:
+        """Return the recorder of a rank in a folder, which is made if there is none."""
+        header = {"command": command, "rank": rank, "world_size": world_size}
+        header |= {"tolerance_bytes": tolerance_bytes}
+        path = folder / f"rank-{rank:05d}.jsonl"
+        return cls(path, header, makes_folder=True, required=required)
+
+    @classmethod
+    def of_child(cls, folder: Path, *, of_rank: int, **header: str | int | None) -> Recorder:
+        """Return the recorder of this process, a child of the one that was launched as `of_rank`.
+
+        The `rank` in its header is its own, in a group of processes that the program made itself.
+        The folder is the parent's: where it is gone, nobody will read.
+        """
+        unique = secrets.token_hex(3)  # numbers of processes come again
+        return cls(folder / f"rank-{of_rank:05d}{OF_CHILD}{os.getpid()}-{unique}.jsonl", header)
 
     def sample(self, step: int, elapsed_s: float, watch: Watch, clock: str) -> None:
         """Write the newest readings if it is their turn."""

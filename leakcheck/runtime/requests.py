@@ -20,7 +20,7 @@ from leakcheck.runtime.attribution.entries import entries_of
 from leakcheck.runtime.clock.in_flight import LEARNT_FROM, QuietMoments
 from leakcheck.runtime.conclusion import summary
 from leakcheck.runtime.guard import ErrorGuard
-from leakcheck.runtime.judgement.outcomes import (
+from leakcheck.runtime.judgement.request_outcomes import (
     ABORTED,
     FEWEST_ROWS,
     FINISHED,

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from leakcheck.model import Holder, Kind, LeakTrace, Link, Reason, Suspect
 from leakcheck.runtime.attribution.library import is_optimizer_state
-from leakcheck.runtime.attribution.names import is_inner
+from leakcheck.runtime.attribution.trace import is_inner
 from leakcheck.source.tree import ADDS
 from leakcheck.source.words import words
 

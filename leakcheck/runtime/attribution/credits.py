@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leakcheck.runtime.attribution import elsewhere
+from leakcheck.runtime.attribution import other_threads
 from leakcheck.runtime.attribution.following import Retention
 from leakcheck.runtime.attribution.growth import Grower
 from leakcheck.runtime.attribution.lines import culprit
@@ -29,7 +29,7 @@ class Credits:
         """Return the lines that add to a container, of which `found` tells who holds it."""
         lines = self._added_to(container) or self._added_beside(container, found)
         codes, told = self._codes_elsewhere, found.told
-        return elsewhere.checked(lines, told.holder, codes, told.edges) if codes else lines
+        return other_threads.checked(lines, told.holder, codes, told.edges) if codes else lines
 
     def taken_from(self, container: Any) -> frozenset[tuple[str, int]]:
         """Return the lines, by shown path, that made a container shorter in all."""

@@ -18,7 +18,7 @@ from typing import Any
 from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution import library
 from leakcheck.runtime.attribution.live_numbers import limit_of, number_of
-from leakcheck.runtime.attribution.names import is_inner, names_on_way
+from leakcheck.runtime.attribution.trace import is_inner, names_on_way
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.kinds import (
     bases_of,

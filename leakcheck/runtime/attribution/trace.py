@@ -22,7 +22,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from leakcheck.model import Holder, LeakTrace, Link
+from leakcheck.model import Holder, LeakTrace, Link, Suspect
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import MODULE_TABLES, Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
@@ -359,3 +359,20 @@ def is_namespace_of(namespace: Any, thing: Any) -> bool:
     if issubclass(type(thing), (type, ModuleType)):
         return True
     return not issubclass(type(thing), dict) and attributes_of(thing) is namespace
+
+
+def is_inner(suspect: Suspect) -> bool:
+    """Say whether what grows is an element of what the holder is named after: a list a class."""
+    return any(edge.startswith("[") for edge in _edges_to_growth(suspect)[:-1])
+
+
+def names_on_way(suspect: Suspect) -> frozenset[str]:
+    """Return the keys of text that lead to what grows: `["trace"]` in `optimizer.state[p]`."""
+    return frozenset(edge[2:-2] for edge in _edges_to_growth(suspect) if edge.startswith('["'))
+
+
+def _edges_to_growth(suspect: Suspect) -> list[str]:
+    """Return the references from the root to what grows, or to the newest element of it."""
+    links = suspect.links
+    grows = next((i for i, link in enumerate(links) if link.suspect), len(links) - 1)
+    return [link.edge for link in links[: max(0, grows) + 1]]

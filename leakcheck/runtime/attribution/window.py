@@ -19,7 +19,7 @@ from time import thread_time
 from typing import Any
 
 from leakcheck.model import Holder, Notice, Reason, Suspect
-from leakcheck.runtime.attribution import exits, probes
+from leakcheck.runtime.attribution import exit_functions, probes
 from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.attribution.inquest import Grown, Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
@@ -121,7 +121,7 @@ class Window:
         self._note_look(began_s, objects_seen)
         self._mark()
         if self._tracer.start():
-            exits.watch(self._tracer)
+            exit_functions.watch(self._tracer)
             self._watch()
             for each in self._remade.values():
                 self._tracer.watch(str(id(each)), each.length)
@@ -227,7 +227,7 @@ class Window:
             leads = native  # which may be none: a log of numbers is not what fills the heap
         else:
             leads = leads + probes.leads(*traced, alone)
-        return exits.held_by_exits(leads, self._tracer)
+        return exit_functions.held_by_exits(leads, self._tracer)
 
     def _trace_or_rest(self) -> None:
         """Trace the steps in which something is known to come, and none between."""

@@ -60,8 +60,8 @@ class ChildRecorder:
             self.rank, self.world_size = _rank_and_world_size()
             self._recorder = Recorder.of_child(
                 Path(self._order.recordings),
-                self._order.command,
                 of_rank=self._order.rank,
+                command=self._order.command,
                 process=self._process,
                 rank=self.rank,
                 world_size=self.world_size,

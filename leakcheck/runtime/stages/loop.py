@@ -19,8 +19,8 @@ from leakcheck.runtime.judgement.judge import Reading, Recurring
 from leakcheck.runtime.judgement.looks import Looks
 from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.judgement.rounds import Rounds
+from leakcheck.runtime.judgement.sawtooth import Teeth
 from leakcheck.runtime.judgement.span import LoopSpan
-from leakcheck.runtime.judgement.teeth import Teeth
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.trend import floor_rise, stood_as_high
 from leakcheck.runtime.judgement.vigil import Vigil

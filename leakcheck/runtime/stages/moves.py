@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leakcheck.runtime.judgement.planned import again, confirmation
+from leakcheck.runtime.judgement.confirmation_length import again, confirmation
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Attributed, Episode
 
 if TYPE_CHECKING:

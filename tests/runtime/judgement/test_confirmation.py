@@ -6,8 +6,8 @@ import pytest
 
 from leakcheck.report.reasons import said
 from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.confirmation_length import confirmation
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.planned import confirmation
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.outlook import MEMO_STEPS
 from leakcheck.runtime.readings.categories import resource_of

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakcheck.model import Notice, Reason
-from leakcheck.runtime.judgement.teeth import Teeth, rises_within
+from leakcheck.runtime.judgement.sawtooth import Teeth, rises_within
 from leakcheck.runtime.readings.series import Series
 
 TOLD = (Notice("epoch-sawtooth", Reason.of("released-at-turns", resources=("graph.nodes",))),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from collections import Counter
 
-from leakcheck.runtime.attribution.elsewhere import checked
+from leakcheck.runtime.attribution.other_threads import checked
 from leakcheck.runtime.introspection.frames import Site
 from tests.holders import held_by
 

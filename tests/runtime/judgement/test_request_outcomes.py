@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from leakcheck.runtime.judgement.outcomes import ABORTED, FINISHED, goes_on, kept_by_outcome
+from leakcheck.runtime.judgement.request_outcomes import ABORTED, FINISHED, goes_on, kept_by_outcome
 from leakcheck.runtime.readings.series import Series
 
 
