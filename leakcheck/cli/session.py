@@ -30,15 +30,14 @@ from leakcheck.errors import (
 from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
-from leakcheck.runtime.caught import would_be_caught
 from leakcheck.runtime.children.left import (
     are_waited_for,
     queues_are_waited_for,
     read_left,
     still_run,
 )
-from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.reach import Reach
+from leakcheck.runtime.children.watch import ChildOrder
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending, summary
@@ -57,6 +56,7 @@ from leakcheck.runtime.script import (
     run_program,
     show,
     stop_run,
+    would_be_caught,
 )
 from leakcheck.runtime.sentinel import Sentinel
 from leakcheck.writing import replace_file

@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, NoReturn
 from leakcheck.errors import UsageError
 from leakcheck.projects import own_folder
 from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.texts import file_of, text_of
+from leakcheck.source.conditions import is_caught_at
 
 if TYPE_CHECKING:
     from logging import LogRecord
@@ -30,6 +33,12 @@ if TYPE_CHECKING:
 
 class StopRun(SystemExit):
     """Ends the program at a step boundary, like sys.exit(): its finally and atexit still run."""
+
+
+def would_be_caught() -> bool:
+    """Say whether the program would catch what is to end it: then an iteration would be lost."""
+    running = ((each.f_code.co_filename, each.f_lineno or 0) for each in frames.running())
+    return any("except" in text_of(at) and is_caught_at(file_of(at), n) for at, n in running)
 
 
 def stop_run() -> NoReturn:

@@ -6,14 +6,13 @@ Where another optimizer steps meanwhile, as a critic's does, each of its steps a
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from leakcheck.model import Place, Suspect
-from leakcheck.source.tree import ADDS, FUNCTIONS, File, name_below, own_nodes
+from leakcheck.source.tree import ADDS, FUNCTIONS, File, Visits, name_below, own_nodes
 from leakcheck.source.words import words
 
 CREATES = "create_graph"  # backward ties the parameters to their gradients, in C++
-Visits = Mapping[tuple[str, int], int]
 
 
 def backward_at(suspect: Suspect, visits: Visits, file_of: Callable[[str], File]) -> Place | None:

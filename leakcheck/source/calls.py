@@ -19,6 +19,7 @@ from leakcheck.source.tree import (
     Function,
     Loop,
     ProgramTexts,
+    Visits,
     asks_for_main,
     is_around,
     is_property,
@@ -46,7 +47,6 @@ OFTEN: tuple[Reach, ...] = (
 DEEPEST = 3  # functions that call each other
 MOST_CALLS = 64  # of one function: `update` and `forward` are called by everybody
 _BORDERS = frozenset(["end", "start", "begin", "finish", "reset"])  # on_epoch_end
-Visits = Mapping[tuple[str, int], int]  # how often each line ran
 UNSEEN: Visits = {}
 # of each line that was seen to add: the lines that called its function, and so on, and which
 # functions those called

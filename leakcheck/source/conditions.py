@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from leakcheck.source.tree import (
@@ -13,10 +13,13 @@ from leakcheck.source.tree import (
     Function,
     Loop,
     ProgramTexts,
+    is_around,
     is_property,
     name_of,
 )
 from leakcheck.source.words import words
+
+_CATCH = frozenset(["", "BaseException", "SystemExit"])  # "": a bare `except:`
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,35 @@ def conditions(file: File, node: ast.AST) -> Iterator[Condition]:
 def names_of_errors(kind: ast.expr | None) -> frozenset[str]:
     """Return the names of the errors that a handler is for."""
     return frozenset(name_of(each) for each in getattr(kind, "elts", [kind]))
+
+
+def is_caught_at(file: File, line: int) -> bool:
+    """Say whether a line is in a `try` whose handler catches a SystemExit for good.
+
+    `except BaseException:` does, in a robust service; not one that raises again.
+    """
+    tries = (node for node in ast.walk(file.tree) if isinstance(node, ast.Try))
+    return any(_catches(each.handlers) for each in tries if _runs_in(each.body, line))
+
+
+def _runs_in(body: Iterable[ast.stmt], line: int) -> bool:
+    """Say whether a line is in a block itself, and not in a function that is made there."""
+    parts = [
+        part for statement in body if is_around(statement, line) for part in ast.walk(statement)
+    ]
+    inner = (each for each in parts if isinstance(each, (*FUNCTIONS, ast.Lambda)))
+    return bool(parts) and not any(is_around(each, line) for each in inner)
+
+
+def _catches(handlers: Iterable[ast.ExceptHandler]) -> bool:
+    """Say whether the first of these that is for a SystemExit does not raise again."""
+    first = next((each for each in handlers if _is_for_exits(each)), None)
+    return first is not None and not any(isinstance(part, ast.Raise) for part in ast.walk(first))
+
+
+def _is_for_exits(handler: ast.ExceptHandler) -> bool:
+    kinds = frozenset([""]) if handler.type is None else names_of_errors(handler.type)
+    return not kinds.isdisjoint(_CATCH)
 
 
 def in_full(program: ProgramTexts, file: File, test: ast.expr) -> ast.expr:

@@ -14,7 +14,6 @@ from leakcheck.source.calls import (
     Calls,
     Reach,
     Stacks,
-    Visits,
     taken_back,
 )
 from leakcheck.source.dispatch import Dispatch
@@ -26,6 +25,7 @@ from leakcheck.source.tree import (
     COMPREHENSIONS,
     File,
     ProgramTexts,
+    Visits,
     is_around,
     name_of,
     pairs_of,

@@ -11,11 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leakcheck.model import DeviceMemory, Notice, Place, Reason
+from leakcheck.runtime.readings.meters import is_of_device, place_name
 
 if TYPE_CHECKING:
     from leakcheck.memory.window import GrowthWindow
-
-_COUNTED = ".allocated"
 
 
 class DeviceGrowth:
@@ -24,9 +23,9 @@ class DeviceGrowth:
     def __init__(self, growing: tuple[str, ...]) -> None:
         self.notices: tuple[Notice, ...] = ()
         self._windows: list[GrowthWindow] = []
-        for resource in growing:
-            kind, _, index = resource.removesuffix(_COUNTED).partition(":")
-            if resource.endswith(_COUNTED) and kind == "cuda" and index.isdecimal():
+        for resource in filter(is_of_device, growing):
+            kind, _, index = place_name(resource).partition(":")
+            if kind == "cuda" and index.isdecimal():
                 self._open(int(index))
 
     def step(self, number: int) -> None:

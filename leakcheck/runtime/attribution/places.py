@@ -59,8 +59,7 @@ def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
     if type(holder) is not FunctionType or child is not holder.__closure__ or not following:
         return None
     code = holder.__code__
-    cells = zip(code.co_freevars, holder.__closure__ or (), strict=True)
-    name = next((name for name, cell in cells if cell is following[0]), "")
+    name = trace.name_of_cell(holder, following[0])
     path = code.co_filename if frames.is_own(code.co_filename) else ""
     line = assignments.of_name(file_of(path), code.co_name, name) if path and name else None
     return Site(path, line, code.co_name) if line else None

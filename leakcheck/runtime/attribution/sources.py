@@ -31,10 +31,9 @@ from leakcheck.runtime.introspection.texts import text_of
 from leakcheck.source.calls import NO_STACKS, Stacks
 from leakcheck.source.left import joins_more, lengthens
 from leakcheck.source.places import Held
-from leakcheck.source.tree import FUNCTIONS, File, Function, ProgramTexts, pairs_of
-from leakcheck.source.tree import name_of as name_in
+from leakcheck.source.registrations import asking, registering, setting
+from leakcheck.source.tree import FUNCTIONS, File, Function, ProgramTexts
 from leakcheck.source.uses import Use, uses_of, with_numbers
-from leakcheck.source.words import words
 
 MOST_FILES = 32  # of the program's own, for what nobody calls: each has to be parsed
 
@@ -99,7 +98,7 @@ class Sources:
             return tuple(seen)
         lines = dict.fromkeys((use.path, use.line) for use in adding)
         if not lines:
-            return tuple(_asked(program, held))
+            return tuple(asking(program, held))
         return tuple(lines) if len(lines) == 1 else ()
 
     @property
@@ -151,37 +150,11 @@ class Sources:
         """
         named = [each for name in kinds for each in types_named(name)]
         program = self._with({**self._unknown(paths), **_of_libraries(named)})
-        classes = {name_of(kind) for kind in named}
-        found: dict[tuple[str, int], str] = {}
-        for method in words("methods", "registers_on_nodes"):
-            for file in program.files(method):
-                for call in file.calls(method):
-                    function, statement = file.function(call), file.statement(call)
-                    owner = file.owner(function)
-                    ran = self.visits.get((file.path, statement.lineno))
-                    theirs = owner is not None and owner.name in classes
-                    about = any(name_in(part) == hook for part in ast.walk(function or call))
-                    if about and (ran or theirs):
-                        found[file.path, statement.lineno] = ast.unparse(statement)
-        return tuple(Place(*at, code) for at, code in found.items())
+        return registering(program, hook, {name_of(kind) for kind in named}, self.visits)
 
     def setting(self, variable: str) -> tuple[Place, ...]:
         """Return the lines that ran and set a context variable of this name."""
-        makes, sets = "ContextVar", "set"
-        names = {
-            name_in(target)
-            for file in self._program.files(makes)
-            for call in file.calls(makes)
-            if any(getattr(part, "value", None) == variable for part in call.args[:1])
-            for target, _ in pairs_of(file.statement(call))
-        }
-        found = [
-            (file.path, file.statement(call).lineno, ast.unparse(file.statement(call)))
-            for file in self._program.files(sets)
-            for call in file.calls(sets)
-            if isinstance(call.func, ast.Attribute) and name_in(call.func.value) in names
-        ]
-        return tuple(Place(*one) for one in dict.fromkeys(found) if self.visits.get(one[:2]))
+        return setting(self._program, variable, self.visits)
 
     @cached_property
     def _program(self) -> ProgramTexts:
@@ -207,23 +180,6 @@ class Sources:
             complete = self._program.complete and not cells
             self._extended[key] = ProgramTexts({**self._program.texts, **others}, complete)
         return self._extended[key]
-
-
-def _asked(program: ProgramTexts, held: Held) -> list[tuple[str, int]]:
-    """Return the lines of one function that ask the object around what grows to add to it.
-
-    `self.results.put(x)` adds to the `queue` of what `results` is.
-    """
-    owner = held.owners[-1][0].removeprefix(".") if held.owners else ""
-    asking = [
-        (file, call)
-        for file in (program.files(owner) if owner else ())
-        for method in words("methods", "add")
-        for call in file.calls(method)
-        if isinstance(call.func, ast.Attribute) and name_in(call.func.value) == owner
-    ]
-    functions = {(file.path, file.function(call)) for file, call in asking}
-    return [(file.path, call.lineno) for file, call in asking] if len(functions) == 1 else []
 
 
 def _uncounted(use: Use, owners: Sequence[Any], length: int | None) -> Use:

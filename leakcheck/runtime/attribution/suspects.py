@@ -10,7 +10,6 @@ from leakcheck.runtime.attribution.advice import (
     COMPILE_ONCE,
     LOOK_OUTSIDE,
     NO_CREATE_GRAPH,
-    adds_without_graph,
     fix_for,
     is_general,
 )
@@ -22,6 +21,7 @@ from leakcheck.runtime.introspection.texts import file_of
 from leakcheck.runtime.readings.devices import devices_in_use
 from leakcheck.source.acts import is_stacked
 from leakcheck.source.backwards import CREATES, creating_graph
+from leakcheck.source.rewritten import adds_without_graph
 
 RANKS: tuple[Kind, ...] = (
     "graph",

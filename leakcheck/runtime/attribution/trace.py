@@ -247,8 +247,7 @@ def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
     name = function.__name__
     following = chain[at + 1 : at + 4]
     if following[0] is function.__closure__ and len(following) > 2:
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        free = next((free for free, cell in cells if cell is following[1]), "?")
+        free = name_of_cell(function, following[1]) or "?"
         return _Hop(f"closure cell {free}", Holder("closure", free, "", name), at + 3, False)
     if following[0] is function.__defaults__ and len(following) > 1:
         argument = _default_name(function, following[1])
@@ -264,6 +263,12 @@ def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
         known = Holder("attribute", key, name)
         return _Hop(f".{key}", known, min(at + 2, len(chain) - 1), False)
     return _Hop(f"function {name}()", _UNKNOWN, at + 1, False)
+
+
+def name_of_cell(function: FunctionType, cell: Any) -> str:
+    """Return the variable of the functions around one that a cell of its closure has, or ""."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    return next((free for free, each in cells if each is cell), "")
 
 
 def _default_name(function: FunctionType, value: Any) -> str:

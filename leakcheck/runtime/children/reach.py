@@ -26,8 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from leakcheck.runtime.children.order import ChildOrder
-from leakcheck.runtime.children.watch import begin_watch
+from leakcheck.runtime.children.watch import ChildOrder, begin_watch
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.imports import when_loaded
 from leakcheck.runtime.introspection import frames

@@ -16,12 +16,11 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from leakcheck.model import Ended, Report
-from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.readings.watching import Watch
@@ -30,6 +29,27 @@ from leakcheck.runtime.script import before_os_exit
 from leakcheck.runtime.sentinel import Sentinel
 
 LAST = -1_000_000  # the priority among the finalizers of multiprocessing
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOrder:
+    """What each child is told: the options of the run, and where to leave its recording.
+
+    Plain values only: a spawned child gets them as text.
+
+    `program` is the script, "" of a module; `own`: the folder of the user's own files;
+    `rank`: of the process that was launched, in the names of the recordings.
+    """
+
+    recordings: str
+    command: str
+    program: str
+    own: str
+    rank: int
+    steps: int
+    tolerance_bytes: int
+    tolerance_per_hour_bytes: int
+    tolerance_total_bytes: int
 
 
 def begin_watch(order: ChildOrder, name: str, process: Any = None) -> None:

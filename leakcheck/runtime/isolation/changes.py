@@ -15,8 +15,8 @@ from types import MethodType, ModuleType
 from typing import Any
 
 from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.clock.loaders import LOADER_MODULE
 
-LOADER_MODULE = "torch.utils.data.dataloader"
 FEEDS_FROM = 0.1  # of the steps begin with a batch of it: one batch may serve several steps
 FEWEST_FED = 8
 Open = Callable[[Any], Iterator[Any]]

@@ -9,7 +9,8 @@ from torch.optim import SGD
 
 from leakcheck.model import LeakTrace, Link, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime.attribution.advice import adds_without_graph, fitting, fix_for
+from leakcheck.runtime.attribution.advice import fitting, fix_for
+from leakcheck.source.rewritten import adds_without_graph
 from tests.holders import held_by
 
 

@@ -7,8 +7,8 @@ from multiprocessing import popen_fork
 
 import pytest
 
-from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.reach import Reach
+from leakcheck.runtime.children.watch import ChildOrder
 
 ORDER = ChildOrder("", "", "", "", 0, 1000, 1024, 64 << 20, 32 << 20)
 

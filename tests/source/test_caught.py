@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from leakcheck.runtime.caught import is_caught_at
+from leakcheck.source.conditions import is_caught_at
+from leakcheck.source.tree import File
 
 TEXT = """
 def one():
@@ -30,18 +31,14 @@ CAUGHT = {
 
 
 @pytest.mark.parametrize(("handlers", "caught"), CAUGHT.values(), ids=CAUGHT)
-def test_an_exit_is_caught_by_the_first_handler_that_is_for_it(tmp_path, handlers, caught):
-    path = tmp_path / "train.py"
-    path.write_text(TEXT.format(handlers=textwrap.indent(handlers, " " * 8)))
+def test_an_exit_is_caught_by_the_first_handler_that_is_for_it(handlers, caught):
+    file = File("train.py", TEXT.format(handlers=textwrap.indent(handlers, " " * 8)))
 
-    assert is_caught_at(str(path), 5) is caught
-    assert not is_caught_at(str(path), 3)
+    assert is_caught_at(file, 5) is caught
+    assert not is_caught_at(file, 3)
 
 
-def test_what_a_try_only_defines_is_not_called_in_it(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(
-        "try:\n    def step(x):\n        x.sum()\nexcept BaseException:\n    step = None\n"
-    )
+def test_what_a_try_only_defines_is_not_called_in_it():
+    source = "try:\n    def step(x):\n        x.sum()\nexcept BaseException:\n    step = None\n"
 
-    assert not is_caught_at(str(path), 3)
+    assert not is_caught_at(File("train.py", source), 3)
