@@ -11,7 +11,7 @@ import sys
 from types import CodeType
 from typing import Any, Protocol
 
-from leakcheck.runtime.clock.tap import Tap
+from leakcheck.runtime.clock.tap import Tap, Tapped
 from leakcheck.runtime.guard import ErrorGuard
 
 MODULE = "torch.autograd.variable"
@@ -33,17 +33,14 @@ class EngineListener(Protocol):
         """Note that gradients are asked for."""
 
 
-class _Engine:
+class _Engine(Tapped):
     """Stands for the engine, which it gives to whoever asks."""
-
-    def __init__(self, engine: Any) -> None:
-        self.engine = engine
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if _runs_it(sys._getframe(1).f_code):
             for listener in _tap.listeners:
                 listener.guard.hidden(listener.began_backward)()
-        return self.engine
+        return self.before
 
 
 def _runs_it(code: CodeType) -> bool:
@@ -52,16 +49,5 @@ def _runs_it(code: CodeType) -> bool:
     return any(getattr(function, "__code__", None) is code for function in functions)
 
 
-def _install(owner: type) -> None:
-    engine = vars(owner).get(_ENGINE)
-    if engine is not None and not isinstance(engine, _Engine):
-        setattr(owner, _ENGINE, _Engine(engine))
-
-
-def _remove(owner: type) -> None:
-    if isinstance(known := vars(owner).get(_ENGINE), _Engine):
-        setattr(owner, _ENGINE, known.engine)
-
-
-_tap = Tap[EngineListener](MODULE, "Variable", _install, _remove)
+_tap = Tap[EngineListener](MODULE, "Variable", _ENGINE, _Engine, replaces=True)
 listen, stop_listening = _tap.listen, _tap.stop_listening

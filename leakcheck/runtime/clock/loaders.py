@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from leakcheck.runtime.clock.tap import Tap
+from leakcheck.runtime.clock.tap import Tap, Tapped
 from leakcheck.runtime.guard import ErrorGuard
 
 LOADER_MODULE = "torch.utils.data.dataloader"
@@ -24,7 +24,7 @@ class LoaderListener(Protocol):
         """Note how many batches an iterator has given, and what it goes over."""
 
 
-class _Count:
+class _Count(Tapped):
     """A data descriptor over the attribute, whose value stays in the iterator's own dictionary."""
 
     def __get__(self, iterator: Any, kind: type | None = None) -> Any:
@@ -44,15 +44,5 @@ class _Count:
             listener.guard.hidden(listener.gave)(*told)
 
 
-def _install(kind: type) -> None:
-    if not hasattr(kind, _COUNT):
-        setattr(kind, _COUNT, _Count())
-
-
-def _remove(kind: type) -> None:
-    if isinstance(vars(kind).get(_COUNT), _Count):
-        delattr(kind, _COUNT)
-
-
-_tap = Tap[LoaderListener](LOADER_MODULE, "_BaseDataLoaderIter", _install, _remove)
+_tap = Tap[LoaderListener](LOADER_MODULE, "_BaseDataLoaderIter", _COUNT, _Count, replaces=False)
 listen, stop_listening = _tap.listen, _tap.stop_listening

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from leakcheck.runtime.clock.imports import when_loaded
 
 Listener = TypeVar("Listener")
 
 
+class Tapped:
+    """A descriptor of ours, with what the class has under its name; None if it has nothing."""
+
+    def __init__(self, before: Any) -> None:
+        self.before = before
+
+
 class Tap(Generic[Listener]):
     """Who listens to a class of a module, which need not be loaded yet; they are not kept alive.
 
-    `install` and `remove` put the descriptor there and take it back; both may be called again.
+    `attribute`: the one that is a descriptor of this kind meanwhile; `replaces`: the class has it,
+    else its objects alone do.
     """
 
     def __init__(
-        self,
-        module: str,
-        name: str,
-        install: Callable[[type], None],
-        remove: Callable[[type], None],
+        self, module: str, name: str, attribute: str, kind: type[Tapped], *, replaces: bool
     ) -> None:
-        self._module, self._name = module, name
-        self._install, self._remove = install, remove
+        self._module, self._name, self._attribute = module, name, attribute
+        self._kind, self._replaces = kind, replaces
         self._listening: weakref.WeakSet[Listener] = weakref.WeakSet()
         self._asked = False
         self._owner: type | None = None  # once it is loaded
@@ -49,7 +52,11 @@ class Tap(Generic[Listener]):
         """Tell `listener` nothing any more."""
         self._listening.discard(listener)
         if not self._listening and self._owner is not None:
-            self._remove(self._owner)
+            known = vars(self._owner).get(self._attribute)
+            if isinstance(known, self._kind) and self._replaces:
+                setattr(self._owner, self._attribute, known.before)
+            elif isinstance(known, self._kind):
+                delattr(self._owner, self._attribute)
 
     def _know(self, module: ModuleType) -> None:
         owner = getattr(module, self._name, None)
@@ -57,3 +64,8 @@ class Tap(Generic[Listener]):
             self._owner = owner
             if self._listening:
                 self._install(owner)
+
+    def _install(self, owner: type) -> None:
+        before = vars(owner).get(self._attribute)
+        if (before is not None) is self._replaces and not isinstance(before, self._kind):
+            setattr(owner, self._attribute, self._kind(before))
