@@ -11,6 +11,7 @@ import gc
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -90,9 +91,8 @@ def explain(alive: Sequence[weakref.ref[Any]], left: Sequence[Memory] = ()) -> t
 
     Those kept by the same are told as one.
     """
-    heap = objects.Heap()
-    roots = Roots(heap)
-    heap.close()
+    with closing(objects.Heap()) as heap:
+        roots = Roots(heap)
     explained = [_explained(reference, roots) for reference in alive[:MOST_SEARCHED]]
     explained += [_explained_memory(memory, roots) for memory in left[:MOST_SEARCHED]]
     found: dict[tuple[object, ...], Retained] = {}
@@ -104,11 +104,14 @@ def explain(alive: Sequence[weakref.ref[Any]], left: Sequence[Memory] = ()) -> t
     return tuple(found.values())
 
 
+def _tensors() -> list[Any]:
+    with closing(objects.Heap()) as heap:
+        return heap.tensors()
+
+
 def _explained_memory(memory: Memory, roots: Roots) -> Retained:
     """Tell of a view of the memory, or of a Node that saved a tensor in it."""
-    heap = objects.Heap()
-    tensors = heap.tensors()
-    heap.close()
+    tensors = _tensors()
 
     def fits(tensor: Any) -> bool:
         return bool(storage_start(tensor) == memory.address)
@@ -208,9 +211,7 @@ def _unrooted(target: Any, roots: Roots) -> Retained:
         told = tell(Chain(None, above.path_from(raised)), frozenset())
         trace = replace(told.trace, root=f"the {name_of(type(raised))} that is being handled")
         return Retained(describe(target), "exception", told.holder.root or Holder(), trace)
-    heap = objects.Heap()
-    tensors = heap.tensors()
-    heap.close()
+    tensors = _tensors()
     saving = savers(tensors)
     tensors.clear()
     for thing in above.held.values():

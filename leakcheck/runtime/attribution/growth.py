@@ -169,7 +169,6 @@ class HeapGrowth:
         """Return the containers that never shrank and grew in both halves, the fastest first."""
         if len(self._grown) < 2:
             return []
-        steps = self._steps[-1] - self._steps[0]
         half = (self._steps[-1] + self._steps[0]) / 2
         middle = min(range(1, len(self._steps) - 1), key=lambda i: abs(self._steps[i] - half))
         early = self._grown[middle - 1]
@@ -182,7 +181,7 @@ class HeapGrowth:
         for thing in heap.containers(found.keys()) if found else ():
             grown = found[id(thing)] - self._first[id(thing)]
             known = id(thing) not in self._others
-            growers.append(Grower(thing, found[id(thing)], grown / steps, known))
+            growers.append(Grower(thing, found[id(thing)], grown / self.steps, known))
         return sorted(growers, key=lambda grower: -grower.per_step)
 
     def survivors(self) -> list[Any]:
@@ -235,7 +234,7 @@ class HeapGrowth:
         `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger. So is
         the output of ever larger batches, but that does not hold what it held before.
         """
-        steps = self._steps[-1] - self._steps[0] if len(self._largest) >= FEWEST_SIZES else 0
+        steps = self.steps if len(self._largest) >= FEWEST_SIZES else 0
         found, far = [], far_apart(self._steps) if steps else ()
         for form, tensor in _largest(heap.tensors()).items() if steps else ():
             looks = [look.get(form, (0, None)) for look in self._largest]

@@ -58,23 +58,19 @@ def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
     """Return where a function gives a variable of the one around it a value: by `nonlocal`."""
     if type(holder) is not FunctionType or child is not holder.__closure__ or not following:
         return None
-    code = holder.__code__
-    name = trace.name_of_cell(holder, following[0])
-    path = code.co_filename if frames.is_own(code.co_filename) else ""
-    line = assignments.of_name(file_of(path), code.co_name, name) if path and name else None
-    return Site(path, line, code.co_name) if line else None
+    code, name = holder.__code__, trace.name_of_cell(holder, following[0])
+    return _site(code.co_filename, assignments.of_name, code.co_name, name)
 
 
 def _of_root(chain: Chain, find: _Find) -> Site | None:
     """Return the line of those that give the name at the root a value which is asked for."""
     root = chain.root
-    if root is None or root.kind == "class" or not root.path or not frames.is_own(root.path):
+    if root is None or root.kind == "class":
         return None
-    name, function = root.name, root.owner
     if root.kind == "module":
-        name, function = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else "", ""
-    line = find(file_of(root.path), function, name) if name else None
-    return Site(root.path, line, function or "<module>") if line else None
+        name = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else ""
+        return _site(root.path, find, "", name)
+    return _site(root.path, find, root.owner, root.name)
 
 
 def _of_pair(holder: Any, child: Any, following: list[Any]) -> Site | None:
@@ -104,8 +100,11 @@ def _of_definition(function: Any) -> Site | None:
 
 
 def _of_attribute(owner: type | None, name: str, find: _Find) -> Site | None:
-    path = path_of_class(owner) if owner is not None else ""
-    if owner is None or not name or not path or not frames.is_own(path):
-        return None
-    line = find(file_of(path), name_of(owner), name)
-    return Site(path, line, name_of(owner)) if line else None
+    return None if owner is None else _site(path_of_class(owner), find, name_of(owner), name)
+
+
+def _site(path: str, find: _Find, scope: str, name: str) -> Site | None:
+    """Return the line of a user's file that gives a name its value in a function or class."""
+    known = bool(path and name) and frames.is_own(path)
+    line = find(file_of(path), scope, name) if known else None
+    return Site(path, line, scope or "<module>") if line else None

@@ -194,7 +194,7 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     if type(child) is dict and is_namespace_of(child, holder):
         if following is None:  # they are what grows
             return _Hop("", _UNKNOWN, at + 1, False)
-        return _from_namespace(type(holder), holder, chain, at + 1, growing)
+        return _from_namespace(holder, chain, at + 1, growing)
     if issubclass(type(holder), threading.local) and at + 3 < len(chain):
         return _from_thread_local(holder, chain, at, growing)
     if issubclass(type(holder), dict):
@@ -214,9 +214,9 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     return _Hop(edge, known, at + 1, grows)
 
 
-def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
+def _from_namespace(holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     key = key_of(chain[at], chain[at + 1])
-    owner = holder if issubclass(kind, type) else kind
+    owner = holder if issubclass(type(holder), type) else type(holder)
     table = chain[at + 1]
     if key in MODULE_TABLES and at + 2 == len(chain):  # it is what grows
         return _Hop("", _UNKNOWN, at + 1, False)
