@@ -69,7 +69,7 @@ def _is_whole(file: File, node: ast.AST) -> bool:
                 if called is not below:
                     return name_of(called) not in words("functions", "measures")
             case ast.Attribute(attr=method):
-                if method not in words("methods", "same"):
+                if method not in words("methods", "same") | words("methods", "moves"):
                     return False
             case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
                 return over is below

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from leakcheck.source.left import is_moved
 from leakcheck.source.tree import FUNCTIONS, File, name_of, own_nodes
 from leakcheck.source.words import words
 
 
 def of_name(file: File, function: str, name: str) -> int | None:
     """Return the first line that gives `name` its value in `function`, "" for the module."""
-    return next(_of_name(file, function, name), None)
+    nodes = _of_name(file, function, name)
+    return next((_line(node) for node in nodes), None)
 
 
 def last_of_name(file: File, function: str, name: str) -> int | None:
     """Return the last line that gives `name` a value in `function`, if it is not the only one."""
-    lines = list(_of_name(file, function, name))
+    return _last(_of_name(file, function, name))
+
+
+def last_of_owner(file: File, function: str, name: str) -> int | None:
+    """Return the same for an object that holds what grows: `model = model.eval()` gives none."""
+    nodes = _of_name(file, function, name)
+    return _last(node for node in nodes if not is_moved(getattr(node, "value", None)))
+
+
+def last_from_outside(file: File, function: str, dotted: str) -> int | None:
+    """Return the last line in `function` that gives a value to an object's: `model.last = out`."""
+    bodies = file.functions(function) if function else [file.tree]
+    nodes = (node for body in bodies for node in own_nodes(body))
+    given = (n for n in nodes if any(ast.unparse(each) == dotted for each in _targets(n)))
+    return max(map(_line, given), default=None)
+
+
+def _last(nodes: Iterable[ast.AST]) -> int | None:
+    lines = [_line(node) for node in nodes]
     return max(lines) if len(lines) > 1 else None
 
 
-def _of_name(file: File, function: str, name: str) -> Iterator[int]:
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 0))
+
+
+def _of_name(file: File, function: str, name: str) -> Iterator[ast.AST]:
     for body in file.functions(function) if function else [file.tree]:
         for node in own_nodes(body):
             if any(_targets_name(target, name) for target in _targets(node)):
-                yield int(getattr(node, "lineno", 0))
+                yield node
 
 
 def of_attribute(file: File, class_name: str, attribute: str) -> int | None:
@@ -46,7 +70,7 @@ def last_of_attribute(
     lines = [
         *_of_attribute(file, class_name, attribute),
         *(
-            int(getattr(node, "lineno", 0))
+            _line(node)
             for node in ast.walk(file.tree)
             if any(ast.unparse(target) == f"{class_name}.{attribute}" for target in _targets(node))
         ),
@@ -68,7 +92,7 @@ def _made_once(file: File, class_name: str) -> frozenset[str]:
 def _of_attribute(file: File, class_name: str, attribute: str) -> Iterator[int]:
     for part in (part for kind in _classes(file, class_name) for part in ast.walk(kind)):
         if any(_targets_attribute(target, attribute) for target in _targets(part)):
-            yield int(getattr(part, "lineno", 0))
+            yield _line(part)
 
 
 def _classes(file: File, name: str) -> list[ast.ClassDef]:

@@ -54,9 +54,17 @@ def lengthens(statement: ast.stmt, program: ProgramTexts, file: File) -> bool:
     target, value = statement.targets[0], statement.value
     if not isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
-    if isinstance(value, COMPREHENSIONS):
-        return False  # one for each of what was
+    if isinstance(value, COMPREHENSIONS) or is_moved(value):
+        return False  # one for each of what was; the very object
     return not _is_same(value, target) and left_of(value, target, program, file) == "all"
+
+
+def is_moved(value: ast.AST | None) -> bool:
+    """Say whether it is a method that gives its object, or the same elsewhere: `model.eval()`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr=method)):
+            return method in words("methods", "moves")
+    return False
 
 
 class _Left:
@@ -156,7 +164,7 @@ class _Left:
     def _of_method(self, called: str, held: ast.expr, given: list[ast.expr]) -> Left:
         if called in words("methods", "less"):
             return "some"
-        if called in words("methods", "same"):
+        if called in words("methods", "same") | words("methods", "moves"):
             return self._together((held, *given))
         return "unknown"
 

@@ -72,6 +72,35 @@ def test_the_last_assignment_of_an_attribute_is_found_if_there_are_several(name,
     assert assignments.last_of_attribute(file, "List", name) == line
 
 
+FROM_OUTSIDE = File(
+    "train.py",
+    "model = Net()\n"
+    "def train(model):\n"
+    "    for x in data:\n"
+    "        model = model.train()\n"
+    "        model.last = model(x)\n"
+    "    model = model.eval()\n"
+    "    state = first()\n"
+    "    state = step(state)\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "of_name", "of_owner"), [("model", 6, None), ("state", 8, 8), ("x", None, None)]
+)
+def test_an_owner_is_not_given_anew_by_a_method_that_hands_it_back(name, of_name, of_owner):
+    assert assignments.last_of_name(FROM_OUTSIDE, "train", name) == of_name
+    assert assignments.last_of_owner(FROM_OUTSIDE, "train", name) == of_owner
+
+
+@pytest.mark.parametrize(
+    ("function", "dotted", "line"),
+    [("train", "model.last", 5), ("", "model.last", None), ("train", "model.next", None)],
+)
+def test_an_attribute_may_be_given_from_outside_its_class(function, dotted, line):
+    assert assignments.last_from_outside(FROM_OUTSIDE, function, dotted) == line
+
+
 def test_a_file_that_is_not_python_has_no_assignments():
     assert assignments.of_name(File("notes.py", "this is ] not python"), "", "this") is None
     assert assignments.of_name(File("missing.py", ""), "", "this") is None

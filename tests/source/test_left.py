@@ -59,6 +59,8 @@ def test_a_line_that_joins_more_to_what_there_is(line, joins):
         ('self.kept = getattr(self, "kept", []) + [x]', True),
         ('self.kept = getattr(self, "others", []) + [x]', False),
         ("kept = (kept + [x])[-8:]", False),
+        ("model = model.eval()", False),
+        ("model = model.to(device)", False),
         ("kept = [x]", False),
         ("state = {key: mean(key) for key in state}", False),
         ("kept = [each for each in kept if each.new]", False),

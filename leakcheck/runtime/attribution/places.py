@@ -39,7 +39,23 @@ def rebound_at(chain: Chain) -> Site | None:
     nearest_first = reversed([*_threes(chain)])
     sites = (_rebound_attribute(*three) or _rebound_cell(*three) for three in nearest_first)
     nearest = next((site for site in sites if site is not None), None)
-    return _of_root(chain, assignments.last_of_name) if nearest is None else nearest
+    if nearest is not None or len(_below_root(chain)) < 2:
+        return nearest or _of_root(chain, assignments.last_of_name)
+    return _rebound_from_outside(chain) or _of_root(chain, assignments.last_of_owner)
+
+
+def _below_root(chain: Chain) -> list[Any]:
+    """Return the objects of a chain from the one that its root names."""
+    of_module = chain.root is not None and chain.root.kind == "module"
+    return chain.objects[1:] if of_module else chain.objects
+
+
+def _rebound_from_outside(chain: Chain) -> Site | None:
+    """Return where the function of the root gives its object an attribute: `model.last = out`."""
+    owner, child, *following = _below_root(chain)
+    _, attribute = _attribute(owner, child, following[:2])
+    find = assignments.last_from_outside
+    return _of_root(chain, lambda file, scope, name: find(file, scope, f"{name}.{attribute}"))
 
 
 def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:

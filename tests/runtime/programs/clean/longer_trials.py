@@ -23,7 +23,7 @@ class Trial:
 
 def main():
     trial = Trial()
-    for step in range(300):
+    for step in range(400):
         seen, rewards = trial.play(20 + min(step, 250))
         loss = (net(seen).squeeze(-1) - rewards).pow(2).mean()
         optimizer.zero_grad()
