@@ -243,6 +243,8 @@ class Holder:
 
     def __str__(self) -> str:
         """Say it in words, as in "attribute `Meter.kept`, from local `meter` in main()"."""
+        if self.kind == "outside" and self.function:
+            return f"perhaps a variable of {self.function}, in another thread"
         if self.kind == "outside":
             return f"held outside Python: {self.root or 'no Python object refers to it'}"
         own = _SENTENCES.get(self.kind, "").format(self)

@@ -68,6 +68,10 @@ LOCAL = Holder("local", "meter", function="main")
         ),
         (Holder("outside"), "held outside Python: no Python object refers to it"),
         (
+            Holder("outside", function="consume()"),
+            "perhaps a variable of consume(), in another thread",
+        ),
+        (
             Holder("outside", root=Holder("gradient")),
             "held outside Python: gradient of a parameter",
         ),

@@ -53,6 +53,7 @@ ADVICE = {
     "look-outside": "look for what keeps it outside Python's view: a hook on a tensor whose "
     "function reaches that tensor, a function registered with atexit or in C++, a branch of "
     "itertools.tee that nobody reads, or a variable of another thread",
+    "drop-in-thread": "see what the variables of {function} keep, and drop each thing after its use",
     "look-which-part": "no line and no holder was found: run `leakcheck isolate` on the program, "
     "which says whether data, the forward pass, backward or logging makes it",
     "compile-once": "torch.compile keeps what it makes of each new shape or number: compile once, "

@@ -16,7 +16,9 @@ from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
 
 _ATTRIBUTE = re.compile(r"\.\w+")
-_ADDS = r"\b{name}\s*(\.\s*(append|appendleft|add|put|put_nowait|extend|insert|update)\(|\[|\+=)"
+_METHODS = r"\.\s*(append|appendleft|add|put|put_nowait|extend|insert|update)\("
+_ADDS = r"\b{name}\s*(" + _METHODS + r"|\[|\+=)"
+_ADDS_TO_VARIABLE = r"\b{name}\s*(" + _METHODS + r"|\[.*\]\s*=[^=])"  # `n += 1` is a number
 
 
 def checked(
@@ -24,11 +26,12 @@ def checked(
 ) -> Counter[Site]:
     """Return those of `lines` that name the container, else the line of `codes` that adds to it.
 
-    `edges`: from the root to it; `self.inbox.put(x)` names what holds a queue's container.
+    `edges`: from the root to it; `self.inbox.put(x)` names what holds a queue's container. One that
+    nothing refers to may be a variable of theirs: then it is the only line that adds to such a one.
     """
     name = re.escape(holder.named.name)
     if not name:
-        return lines
+        return _to_a_variable(codes) if holder.kind == "outside" and holder.function else lines
     around = (re.escape(edge[1:]) for edge in edges if _ATTRIBUTE.fullmatch(edge))
     called = "|".join((name, *around))
     here = {site: n for site, n in lines.items() if _matches(rf"\b({called})\b", site)}
@@ -38,6 +41,17 @@ def checked(
         site for code in codes for site in _sites(code) if _matches(_ADDS.format(name=name), site)
     }
     return Counter(there) if len(there) == 1 else Counter()
+
+
+def _to_a_variable(codes: Iterable[CodeType]) -> Counter[Site]:
+    found = {
+        site
+        for code in codes
+        for name in (*code.co_varnames, *code.co_cellvars)
+        for site in _sites(code)
+        if _matches(_ADDS_TO_VARIABLE.format(name=re.escape(name)), site)
+    }
+    return Counter(found) if len(found) == 1 else Counter()
 
 
 def _sites(code: CodeType) -> set[Site]:

@@ -206,6 +206,8 @@ def _suspect(lead: Lead) -> Suspect:
         fix = COMPILE_ONCE
     if outside and not (lead.whole and lead.lines):  # of a container it is known what adds
         fix = NO_CREATE_GRAPH if creating else LOOK_OUTSIDE
+    if outside and lead.told.holder.function and not creating:
+        fix = Reason.of("drop-in-thread", function=lead.told.holder.function)
     return Suspect(
         kind=lead.kind,
         what=lead.what,

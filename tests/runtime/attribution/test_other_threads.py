@@ -5,6 +5,9 @@ from __future__ import annotations
 import linecache
 from collections import Counter
 
+import pytest
+
+from leakcheck.model import Holder
 from leakcheck.runtime.attribution.other_threads import checked
 from leakcheck.runtime.introspection.frames import Site
 from tests.holders import held_by
@@ -54,3 +57,31 @@ def test_a_line_that_names_what_holds_the_container_is_believed():
 
     held = held_by("attribute `Queue.queue`, from local `self` in work()")
     assert checked(lines, held, [], edges) == {Site(PATH, 3, "work"): 3}
+
+
+def codes_of(source: str) -> list:
+    path = f"/nowhere/{abs(hash(source))}.py"
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+    names: dict = {}
+    exec(compile(source, path, "exec"), names)
+    return [names["consume"].__code__]
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("seen[n] = q.get(); n += 1", 4),
+        ("seen.append(q.get())", 4),
+        ("print(seen[n])", None),
+        ("seen[n] = n; others.append(n)", 4),
+        ("seen[n] = n\n        others.append(n)", None),  # which of the two is not known
+    ],
+)
+def test_what_nothing_refers_to_is_added_to_by_the_only_line_that_adds_to_a_variable(body, line):
+    codes = codes_of(
+        f"def consume(q):\n    seen, others, n = [], [], 0\n    while True:\n        {body}\n"
+    )
+    lines = Counter({Site(PATH, 6, "main"): 9})
+    found = checked(lines, Holder("outside", function="consume()"), codes)
+
+    assert [site.line for site in found] == ([] if line is None else [line])
