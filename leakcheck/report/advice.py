@@ -16,7 +16,8 @@ ADVICE = {
     "for ever, and no collection frees it: give it a weakref.ref of its object, or call .remove() "
     "on the handle",
     "keep-numbers": "keep numbers: .item() for a scalar, .detach() for a tensor",
-    "keep-a-number-or-window": "keep a number (.item()) or a bounded window, or move it to disk",
+    "keep-a-number-or-window": "keep numbers of it (.item(), .mean().item()) or a bounded "
+    "window, or move it to disk",
     "copy-the-view": "keep a copy (.clone() of a tensor, .copy() of an array): each shows a part "
     "of {kept_bytes:B} that it keeps; and keep no more than a bounded window",
     "bound-the-container": "bound the container (deque(maxlen=...)) or clear it when it has been "
@@ -53,13 +54,14 @@ ADVICE = {
     "look-outside": "look for what keeps it outside Python's view: a hook on a tensor whose "
     "function reaches that tensor, a function registered with atexit or in C++, a branch of "
     "itertools.tee that nobody reads, or a variable of another thread",
-    "drop-in-thread": "see what the variables of {function} keep, and drop each thing after its use",
+    "drop-in-thread": "see what the variables of {function} keep, and drop each thing after use",
     "look-which-part": "no line and no holder was found: run `leakcheck isolate` on the program, "
     "which says whether data, the forward pass, backward or logging makes it",
     "compile-once": "torch.compile keeps what it makes of each new shape or number: compile once, "
     "outside of the loop, let sizes vary (dynamic=True, torch._dynamo.mark_dynamic), and leave "
     "torch._dynamo.config.recompile_limit as low as it is by default",
-    "end-threads": "let each thread end (a stop flag and .join()), or use a pool of a fixed size",
+    "end-threads": "let each thread end (a stop flag and .join(), .close() of what began it), or "
+    "use a pool of a fixed size",
     "close-each": "close each when it has been used: a with block, or .close()",
     "close-each-figure": "close each figure when it has been saved or shown, plt.close(figure): "
     "pyplot keeps it until then",

@@ -40,11 +40,15 @@ class CachedMethod(Rule):
                 continue
             if shape.is_method(function) and _keeps_many(module, owner, function, decorator):
                 member = module.member_of(function)
+                once = member is not None and is_made_once(member)
+                keyed = growth.unlimited(module, decorator) and _is_asked_for_inputs(
+                    module, owner, function
+                )
                 yield self.hit(
                     decorator,
                     f"the cache keeps every `{owner.name.value}` it was asked for",
                     severity=_severity(module, owner, decorator),
-                    confidence="low" if member and is_made_once(member) else "high",
+                    confidence="low" if once and not keyed else "high",
                 )
 
 
@@ -67,6 +71,21 @@ def _keeps_many(
     starred = isinstance(function.params.star_arg, cst.Param) or function.params.star_kwarg
     keyed_by_self_alone = len(parameters(function)) == 1 and not starred
     return keyed_by_self_alone or _severity(module, owner, decorator) == "warning"
+
+
+def _is_asked_for_inputs(module: Module, owner: cst.ClassDef, function: cst.FunctionDef) -> bool:
+    """Whether `forward` asks for its own input: a tensor is a key that is never asked for again."""
+    forward = module.methods(owner).get("forward")
+    inputs = [] if forward is None else parameters(forward)[1:2]
+    if forward is None or not inputs or not shape.has_base(module, owner, "module-classes"):
+        return False
+    annotation = inputs[0].annotation
+    if annotation and module.qualified(annotation.annotation) != "torch.Tensor":
+        return False
+    wanted, index = f"self.{function.name.value}", module.index_of(forward)
+    calls = (one for one in module.facts.facts.calls if one.function == index)
+    asked = (given.value for one in calls if one.spelled == wanted for given in one.arguments)
+    return any(one.kind == "name" and one.text == inputs[0].name.value for one in asked)
 
 
 _PER_SAMPLE = re.compile(r"getitem|collate")  # each sample's entry pushes an older one out

@@ -92,3 +92,57 @@ class Layer(nn.Module):
 
     def forward(self, x):
         return self.likeness(x, torch.ones_like(x))
+
+
+def train(model, loader, optimizer, epochs):
+    seen = 0
+    ranks = torchmetrics.KendallRankCorrCoef()
+    for epoch in range(epochs):
+        for x, y in loader:
+            output = model(x)
+            optimizer.zero_grad()
+            (output - y).square().mean().backward()
+            optimizer.step()
+            ranks.update(output.detach(), y)  # leak: metric-never-reset
+            seen += len(x)
+        print(epoch, ranks.compute())
+
+
+def train_and_reset(model, loader, optimizer, epochs):
+    ranks_of_epoch = torchmetrics.KendallRankCorrCoef()
+    for epoch in range(epochs):
+        for x, y in loader:
+            output = model(x)
+            optimizer.zero_grad()
+            (output - y).square().mean().backward()
+            optimizer.step()
+            ranks_of_epoch.update(output.detach(), y)
+        print(epoch, ranks_of_epoch.compute())
+        ranks_of_epoch.reset()
+
+
+def train_and_hand_on(model, loader, epochs, finish):
+    handed_on = torchmetrics.KendallRankCorrCoef()
+    for epoch in range(epochs):
+        for x, y in loader:
+            output = model(x)
+            (output - y).square().mean().backward()
+            handed_on.update(output.detach(), y)
+        finish(handed_on)
+
+
+def train_once(model, loader):
+    of_one_loop = torchmetrics.KendallRankCorrCoef()
+    for x, y in loader:
+        output = model(x)
+        (output - y).square().mean().backward()
+        of_one_loop.update(output.detach(), y)
+    return of_one_loop.compute()
+
+
+def evaluate(model, loaders):
+    of_all = torchmetrics.KendallRankCorrCoef()
+    for loader in loaders:
+        for x, y in loader:
+            of_all.update(model(x), y)
+    return of_all.compute()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
@@ -20,8 +22,13 @@ class MetricNeverReset(Rule):
     words = ("torchmetrics",)
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at each metric that a class makes for itself, and where it is first fed."""
+        """Look at each metric that a class or a training makes, and where it is first fed."""
         linked = module.facts
+        for made in filter(_keeps_list, linked.facts.calls):
+            fed = _fed_by_training(module, made)
+            if fed is not None:
+                told = f"`{made.bound}` keeps the batches of all epochs: nobody resets it"
+                yield self.hit(fed.at, told)
         for member in linked.classes:
             methods = {index for index, _ in member.methods()}
             for made in linked.facts.calls:
@@ -60,6 +67,39 @@ def _first_fed(linked: Linked, methods: set[int], name: str) -> Call | None:
         if not sets_up(linked.facts, call.function)
     )
     return next(fed, None)
+
+
+def _fed_by_training(module: Module, made: Call) -> Call | None:
+    """Return where a training feeds a local metric in each epoch, if it asks for no more than that.
+
+    Of one loop the metric is of that loop; of an evaluation it may be of all that is evaluated.
+    """
+    function, name = made.function, made.bound
+    if function < 0 or made.loops or not name.isidentifier():
+        return None
+    inside = [one for one in module.facts.facts.calls if one.function == function and one.loops > 1]
+    ways = (name, f"{name}.update", f"{name}.forward")
+    fed = next((one for one in inside if one.spelled in ways and one.arguments), None)
+    trains = any(one.method in api("training-calls") for one in inside)
+    return fed if fed and trains and _is_only_asked(module, function, name) else None
+
+
+def _is_only_asked(module: Module, function: int, name: str) -> bool:
+    """Whether a name is given one value, and nothing but asked for what resets no metric."""
+    stored = 0
+    for node in (one for one in module.nodes(cst.Name) if one.value == name):
+        around = module.function_of(node)
+        above = module.parent(node)
+        if around is None or module.index_of(around) != function:
+            return False  # another function may share it
+        if isinstance(above, cst.Attribute) and above.value is node:
+            if above.attr.value not in api("metric-methods"):
+                return False
+        elif isinstance(above, cst.AssignTarget):
+            stored += 1
+        elif not (isinstance(above, cst.Call) and above.func is node):
+            return False
+    return stored == 1
 
 
 def _may_be_reset(linked: Linked, member: Member, name: str) -> bool:

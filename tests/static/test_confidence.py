@@ -78,6 +78,30 @@ ONE_MODEL = """
     main([4, 8])
 """
 TWINS = {
+    "a cache of the one model there is": Twins(
+        "LK301",
+        """
+        import functools
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(4, 4)
+
+            @functools.lru_cache(maxsize=None)
+            def scaled(self, size):
+                return 2 * size
+
+            def forward(self, x):
+                LINE
+                return self.fc(y)
+
+        net = Net()
+        """,
+        "y = x * self.scaled(x.shape[0])",
+        "y = self.scaled(x)",
+    ),
     "a wrapper that one model keeps": Twins(
         "LK205",
         ONE_MODEL.replace("ATTRIBUTE", "forward = functools.partial(scaled, model.forward)"),

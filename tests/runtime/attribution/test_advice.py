@@ -312,7 +312,7 @@ def test_a_hook_that_adds_to_what_grows_need_not_be_removed():
     kept = "self.handles.append(layer.register_forward_hook(note))"
 
     assert said(fix_for(adding, "tensor", scalar=False)) == (
-        "keep a number (.item()) or a bounded window, or move it to disk"
+        "keep numbers of it (.item(), .mean().item()) or a bounded window, or move it to disk"
     )
     assert said(fix_for(kept, "tensor", scalar=False)).startswith("keep the handle")
 
