@@ -303,6 +303,9 @@ def _in_doubt(course: Course) -> Reason:
             removal=removal.reason,
             within_steps=prospects.wait_steps or None,
         )
+    if course.stage.rests:
+        holders = tuple(str(one.holder) for one in course.stage.found.suspects if one.holder)
+        return Reason.of("did-not-go-on", holders=holders)
     return Reason.of("loop-may-release", resources=names, held=held)
 
 

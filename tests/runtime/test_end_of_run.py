@@ -128,6 +128,22 @@ def train(epochs):
 
 train({epochs})
 """
+A_CACHE = """
+import torch
+from torch import nn
+
+cache = {{}}
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(360):
+    key = {key}
+    if key not in cache:
+        cache[key] = torch.randn(4, 8)
+    loss = model(cache[key]).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
 
 
 @pytest.fixture
@@ -281,3 +297,14 @@ def test_what_each_evaluation_adds_is_not_full_between_the_last_two(report_of, e
     assert report["verdict"] == "growing", report["stderr"]
     (suspect,) = report["suspects"]
     assert suspect["holder"] == "local `predictions` in train()"
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict"),
+    [("step % 300", "unclear"), ("step", "growing")],
+    ids=["full", "never asked"],
+)
+def test_a_cache_that_gained_nothing_for_a_while_may_be_full(report_of, key, verdict):
+    report = report_of(A_CACHE.format(key=key))
+
+    assert report["verdict"] == verdict, report["stderr"]

@@ -9,6 +9,7 @@ from leakcheck.runtime.judgement.harmless import excuse
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED
 from leakcheck.runtime.stages.episode import Episode
+from leakcheck.runtime.stages.lengths import Lengths
 from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Attribute, Await, Move, WatchAgain, confirm
 from leakcheck.runtime.stages.stage import Stage
@@ -22,6 +23,7 @@ class Confirming(Stage):
     def __init__(self, loop: LoopCourse, confirmation: Confirmation, episode: Episode) -> None:
         super().__init__(loop, replace(episode, confirmation=confirmation))
         self._confirmation = confirmation
+        self._lengths = Lengths(episode.held)
 
     @property
     def pending(self) -> list[Reading]:
@@ -35,6 +37,7 @@ class Confirming(Stage):
 
     def advance(self, step: int) -> Move | None:
         """Take a reading that is due, and judge after the last."""
+        self._lengths.measure(step, at_end=False)
         if step < self._confirmation.next_step:
             return None
         return self._judge(step) if self._confirmation.read(self._loop.watch, step) else None
@@ -71,10 +74,12 @@ class Confirming(Stage):
         """Take what was found before for established, if it went on at every reading since.
 
         But not a cache of new shapes, or one that has most of what it is asked for: it may be full
-        at any time.
+        at any time, and what gained nothing for a while may be full now.
         """
         held = self.episode.held
         if not (held.doubt.settles or exhausted or self._confirmation.is_of_tensors):
+            return None
+        if self._lengths.rest and not exhausted:
             return None
         if cut_short or not held.suspects or self._loop.excuses.has_slowed(held.suspects):
             return None

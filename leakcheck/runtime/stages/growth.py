@@ -8,11 +8,11 @@ from dataclasses import replace
 from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.curve import LengthCurve
 from leakcheck.runtime.judgement.harmless import are_below, gained_bytes, plain_bytes
 from leakcheck.runtime.judgement.release import Hope, Release
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.stages.episode import Attributed, Episode
+from leakcheck.runtime.stages.lengths import Lengths
 
 Suspects = tuple[Suspect, ...]
 
@@ -38,8 +38,7 @@ class EstablishedGrowth:
         # a statement that took nothing from it yet is to have some more chances
         self._disputed = bool(found.prospects.in_vain)
         self.release = Release(episode.grown, step, self._hope)
-        known = (one.holder for one in found.suspects if one.holder in found.way_by_holder)
-        self._curves = {holder: LengthCurve() for holder in known}
+        self.lengths = Lengths(found)
 
     @property
     def _hope(self) -> Hope:
@@ -63,47 +62,28 @@ class EstablishedGrowth:
         """Whether a line may yet take a graph that nobody means to keep."""
         return step - self.release.since_step < self.found.prospects.graph_wait_steps
 
-    def measure(self, step: int, *, at_end: bool) -> None:
-        """Read the length of each container that something may take from.
-
-        At the end the function whose local led there may have returned: what is known stays so.
-        """
-        for holder, curve in self._curves.items():
-            length = self.found.way_by_holder[holder].length()
-            if length is not None or not at_end:
-                curve.read(step, length)
-
     @property
     def emptied_from(self) -> dict[Holder, int]:
         """Who holds what was measured to have been emptied, and how long it had been before."""
-        return {holder: one.greatest for holder, one in self._curves.items() if one.came_down}
-
-    def released(self) -> list[Holder]:
-        """Return who holds little of it, or nothing, now that the steps are over."""
-        ways = self.found.way_by_holder
-        ends = {holder: ways[holder].length_at_end() for holder in self._curves}
-        return [h for h, end in ends.items() if self._curves[h].is_down_at(end)]
+        return {
+            holder: one.greatest for holder, one in self.lengths.curves.items() if one.came_down
+        }
 
     def as_before(self, emptied_from: Mapping[Holder, int]) -> list[Holder]:
         """Return who holds about no more than that from which it was emptied before."""
         most = {holder: outlook.PASSED * length for holder, length in emptied_from.items()}
-        known = ((h, one) for h, one in self._curves.items() if h in most and one.was_read)
+        known = ((h, one) for h, one in self.lengths.curves.items() if h in most and one.was_read)
         return [h for h, one in known if one.newest <= most[h]]
 
     @property
     def full(self) -> list[Holder]:
         """Who holds what was measured to gain no more."""
-        return [holder for holder, curve in self._curves.items() if curve.stands]
+        return [holder for holder, curve in self.lengths.curves.items() if curve.stands]
 
     def turned(self) -> None:
         """Note that a loop around the steps turned."""
-        for curve in self._curves.values():
+        for curve in self.lengths.curves.values():
             curve.turned()
-
-    @property
-    def rests(self) -> bool:
-        """Whether all that is measured gains nothing now, though often it did: it may be over."""
-        return bool(self._curves) and all(one.rests for one in self._curves.values())
 
     def leave_out_hoped(self, step: int) -> tuple[Notice, ...] | None:
         """Leave out, beside a leak, what may yet come to an end; say what that is.
@@ -131,13 +111,13 @@ class EstablishedGrowth:
     @property
     def is_disputed(self) -> bool:
         """Whether a statement that took nothing from it yet is to have some more chances."""
-        known = self._disputed and bool(self._curves)
+        known = self._disputed and bool(self.lengths.curves)
         return known and not self.rose_for(patience.DISPUTED_STEPS)
 
     def settle_dispute(self) -> None:
         """Leave out, beside a leak, what did not grow evenly: something did remove from it."""
         vain = set(self.found.prospects.in_vain) if self._disputed else set()
-        curves = ((holder, self._curves.get(holder)) for holder in vain)
+        curves = ((holder, self.lengths.curves.get(holder)) for holder in vain)
         wavers = [h for h, one in curves if one is None or not one.rose_evenly(0)]
         if wavers and self.goes_on_without(wavers):
             self._disputed = bool(self.found.prospects.in_vain)
@@ -152,7 +132,7 @@ class EstablishedGrowth:
 
     def waits_on_without(self, holders: Collection[Holder]) -> bool:
         """Leave out what these hold, if the length of another rose all the while; say whether."""
-        rest = (one for holder, one in self._curves.items() if holder not in holders)
+        rest = (one for holder, one in self.lengths.curves.items() if holder not in holders)
         rose = any(one.rose_evenly(patience.EVEN_STEPS) for one in rest)
         waits_on = rose and not self.is_little_without(holders)
         if waits_on:
@@ -165,7 +145,7 @@ class EstablishedGrowth:
         beside_bytes = gained_bytes(out) + (self.found.beside_bytes or 0.0)
         found = replace(self.found, prospects=left, suspects=suspects)
         self.found = replace(found, beside_bytes=beside_bytes)
-        self._curves = {h: one for h, one in self._curves.items() if h not in holders}
+        self.lengths.leave_out(holders)
 
     def is_little_without(self, holders: Collection[Holder]) -> bool:
         """Say whether what others hold are plain objects, and so few that they are tolerated."""
@@ -182,5 +162,5 @@ class EstablishedGrowth:
 
     def rose_for(self, steps: int) -> bool:
         """Say whether each of the containers was measured to grow evenly for so many steps."""
-        curves = self._curves.values()
+        curves = self.lengths.curves.values()
         return bool(curves) and all(curve.rose_evenly(steps) for curve in curves)

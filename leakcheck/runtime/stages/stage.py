@@ -36,6 +36,11 @@ class Stage:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
         return []
 
+    @property
+    def rests(self) -> bool:
+        """Whether what was confirmed to grow gains nothing now, as far as is known."""
+        return False
+
     def enter(self, step: int) -> Move | None:
         """Begin, at a step boundary."""
         return None

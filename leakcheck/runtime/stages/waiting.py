@@ -60,7 +60,7 @@ class Waiting(GrowthStage):
             return self._gone(step, self._stopped(EMPTIED))
         if full := self._full(step):
             return full
-        if growth.rests:  # until it goes on, or has stood for long enough
+        if self.rests:  # until it goes on, or has stood for long enough
             return None
         return self._settled(step)
 
@@ -74,14 +74,14 @@ class Waiting(GrowthStage):
 
     def _emptied(self, step: int, *, at_end: bool = False) -> Move | None:
         """Read how long the containers are, and acquit what was emptied."""
-        self._growth.measure(step, at_end=at_end)
+        self._growth.lengths.measure(step, at_end=at_end)
         emptied_from = self._growth.emptied_from
         self._loop.emptied_from |= emptied_from
         return self._without(emptied_from, EMPTIED, step)
 
     def _taken_out(self, step: int) -> Move | None:
         """Acquit, at the end, what its holder holds no more, if the counters came down too."""
-        released = self._growth.released()
+        released = self._growth.lengths.released()
         if not released:
             return None
         readings = self._loop.watch.checkpoint(step, collect=True)
@@ -112,6 +112,11 @@ class Waiting(GrowthStage):
         steps = max(patience.FINE_STEPS, patience.PERIODS_THAT_CONFIRM * period_steps)
         late = replace(self.episode, looked_late=True)
         return confirm_for_longer(late, step, steps, self.found)
+
+    @property
+    def rests(self) -> bool:
+        """Whether what holds it gains nothing now, though often it did: it may be full."""
+        return self._growth.lengths.rest
 
     @property
     def _never_came(self) -> bool:
@@ -186,7 +191,7 @@ class Waiting(GrowthStage):
 
     def _is_hoped_for(self, step: int) -> bool:
         growth = self._growth
-        waits = growth.is_disputed or self.found.prospects.waits_for_end
+        waits = growth.is_disputed or self.found.prospects.waits_for_end or self.rests
         return growth.release.hoped_for or growth.waits_for_graph(step) or waits
 
     def acquit(self, step: int) -> Move | None:

@@ -39,7 +39,7 @@ def measure(growth, ways, lengths_at):
     for step in range(100, 200, 5):
         for holder, length_at in lengths_at.items():
             ways[holder].now = length_at(step)
-        growth.measure(step, at_end=False)
+        growth.lengths.measure(step, at_end=False)
 
 
 def test_what_rose_while_another_was_emptied_is_waited_for_alone(growth, ways):
@@ -71,8 +71,8 @@ def test_at_the_end_what_is_not_found_any_more_stays_as_it_was_known(growth, way
     for way in ways.values():
         way.now = None
 
-    growth.measure(200, at_end=True)
+    growth.lengths.measure(200, at_end=True)
     assert growth.full == [SHARES]
 
-    growth.measure(201, at_end=False)
+    growth.lengths.measure(201, at_end=False)
     assert growth.full == []
