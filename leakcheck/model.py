@@ -226,6 +226,7 @@ class Holder:
     """What holds a leak: a name in a scope, or what is known of it without one; `str` says it.
 
     `owner` is the class of an attribute or the module of a global, "" for the script's own;
+    `function` of what nothing refers to: those that other threads are in, whose variable it may be;
     `root`: where the references to it begin, None if that is the holder itself; `module`: of the
     class of an attribute, as a program and a library may each have a class of one name.
     """

@@ -319,9 +319,9 @@ class Confirmation:
 
 
 def is_there(reading: Reading, levels: Mapping[str, int]) -> bool:
-    """Say whether at these levels most of what had grown is still there."""
-    first = reading.values[0]
-    return levels.get(reading.resource, first) - first >= AGREES_FROM * reading.line.total
+    """Say whether at these levels most of what had grown is still there, as far as they tell."""
+    level = levels.get(reading.resource)
+    return level is None or level - reading.values[0] >= AGREES_FROM * reading.line.total
 
 
 def _temporaries_beside(resource: str) -> str:

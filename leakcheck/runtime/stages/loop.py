@@ -160,7 +160,7 @@ class LoopCourse:
         self._stayed = {n: left[n] >= low + judge.LEAST_RISEN for n, low in least.items()}
         twice = (name for name, stays in self._stayed.items() if stays and stayed.get(name))
         readings = filter(None, (judge.read(slow, name) for name in twice))
-        return [one for one in readings if one.line.per_step > 0 == one.line.deepest_drop]
+        return [one for one in readings if one.line.per_step > 0 and not one.line.deepest_drop]
 
     def find_garbage(self, step: int) -> None:
         """Note, at the end, which counters are as low as ever, once garbage is collected.

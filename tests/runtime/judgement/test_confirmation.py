@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.report.reasons import said
-from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.confirmation import Confirmation, is_there
 from leakcheck.runtime.judgement.confirmation_length import confirmation
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trend import fit
@@ -327,3 +327,12 @@ def test_what_went_on_beside_what_did_not_is_told(level, went_on):
 
     assert confirmation.confirmed(watched) == []
     assert [one.resource for one in confirmation.went_on_beside(watched)] == went_on
+
+
+@pytest.mark.parametrize(
+    ("levels", "there"),
+    [({"tensors": 130}, True), ({"tensors": 30}, False), ({}, True)],
+    ids=["kept", "gone", "not read"],
+)
+def test_what_had_grown_is_there_unless_a_reading_says_otherwise(levels, there):
+    assert is_there(TENSORS, levels) is there
