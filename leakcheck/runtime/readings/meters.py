@@ -19,7 +19,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import get_ident
 from typing import NamedTuple
 
@@ -142,7 +143,9 @@ class GarbageMeter:
         self, heap: Callable[[], int] | None, devices: Callable[[], int] | None = None
     ) -> None:
         self.step = 0  # the step that runs
-        self.measuring = False  # readings are being taken: no time to look at what is freed
+        self._measuring = False  # readings are being taken,
+        self._hurried = False  # with no time to look at what is freed
+        self._until_read: Garbage | None = None  # in use as the first collection in them began
         self.ours = False  # what is freed now is leakcheck's own
         self.thread = 0  # that steps: other threads' collections are only added up
         self.guard = ErrorGuard()
@@ -183,6 +186,22 @@ class GarbageMeter:
         recurs = LEAST_HALF <= early / freed_bytes <= 1 - LEAST_HALF
         return self._freed_so_far if recurs else Garbage(0, 0)
 
+    @contextmanager
+    def measuring(self, *, hurried: bool) -> Iterator[None]:
+        """Take readings: what they hold of what is collected meanwhile is freed at their end.
+
+        `hurried`: with no time to look at what is freed, where the collector looks by itself.
+        """
+        self._measuring, self._until_read = True, None
+        self._hurried = hurried and gc.isenabled()
+        try:
+            yield
+        finally:
+            self._measuring = self._hurried = False
+            before, self._until_read = self._until_read, None
+            if before is not None:
+                self._add(self._freed_since(before))
+
     @property
     def stays(self) -> bool:
         """Whether the program has switched the collector off, and never collects by hand."""
@@ -200,7 +219,7 @@ class GarbageMeter:
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if self.ours:
             return
-        self.left_to_us &= self.measuring
+        self.left_to_us &= self._measuring
         if phase == "start":
             # a step may collect the young often, and to read the heap twice can take 0.2 ms
             often = self._little >= USUALLY_LITTLE
@@ -213,28 +232,36 @@ class GarbageMeter:
             self._little = 0
 
     def _begin(self) -> None:
-        hurried = self.measuring and gc.isenabled()  # where it is off, none but ours are seen
-        recurs = len(self._freed) >= FEWEST_COLLECTIONS and not hurried
+        recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self._hurried
         here = self.thread == get_ident()
         if recurs and here and not self.kinds and self._examined < MOST_EXAMINED:
             self._examined += 1
             self._population = population(named=True)
         self._before = self.in_use()
+        if self._measuring:
+            self._until_read = self._until_read or self._before
 
     def _end(self, collected: int) -> None:
-        pairs = zip(self._before, self.in_use(), strict=True)
-        newest = Garbage(*(max(0, before - now) for before, now in pairs))
-        freed_bytes = sum(newest)
+        newest = self._freed_since(self._before)
         before, self._population = self._population, None
-        if freed_bytes < LEAST_FREED_BYTES:
+        much = sum(newest) >= LEAST_FREED_BYTES
+        if before is not None and much and self.thread == get_ident():
+            self.kinds = freed(before, population(named=False))
+        if not self._measuring:
+            self._add(newest, collected)
+
+    def _freed_since(self, before: Garbage) -> Garbage:
+        pairs = zip(before, self.in_use(), strict=True)
+        return Garbage(*(max(0, past - now) for past, now in pairs))
+
+    def _add(self, newest: Garbage, collected: int = 0) -> None:
+        if sum(newest) < LEAST_FREED_BYTES:
             self._little += 1
             self._few = max(self._few, collected)
             return
         self._little = self._few = 0
         self._freed_so_far = Garbage(*map(sum, zip(self._freed_so_far, newest, strict=True)))
         self._freed.append(self.step, 0.0, {"freed": sum(self._freed_so_far)})
-        if before is not None and self.thread == get_ident():
-            self.kinds = freed(before, population(named=False))
 
 
 def _count(folder: str) -> int:

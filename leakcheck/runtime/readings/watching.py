@@ -151,11 +151,8 @@ class Watch:
         than those before.
         """
         self.garbage.guard.check()
-        self.garbage.measuring = True
-        try:
+        with self.garbage.measuring(hurried=not collect):
             return self._checkpoint(step, collect, counts=not (sparing and self._may_skip(step)))
-        finally:
-            self.garbage.measuring = False
 
     def _checkpoint(self, step: int, collect: bool, counts: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
@@ -203,13 +200,15 @@ class Watch:
     def read_beside(self, step: int, *, collect: bool = False) -> dict[str, int]:
         """Return the quick readings and the exact counts, which join no series.
 
-        Garbage that is collected before them is not counted as the program's.
+        After a collection if asked: what that frees is the program's, as at a checkpoint.
         """
-        if collect:
-            with self.our_garbage():
+        began_s = thread_time()
+        with self.garbage.measuring(hurried=not collect):
+            if collect:
                 gc.collect()
-        quick = self._less_our_own(self.host.read()) | self.devices.read()
-        taken = self._census_taken(step, quick)
+            quick = self._less_our_own(self.host.read()) | self.devices.read()
+            taken = self._census_taken(step, quick)
+        self.pay(thread_time() - began_s)
         return quick if taken is None else quick | _exact(taken)
 
     def _may_skip(self, step: int) -> bool:
@@ -269,7 +268,7 @@ class Watch:
         self._budget_from_s, self._taken, self._taken_s = self.elapsed_s, 0, 0.0
 
     def pay(self, spent_s: float) -> None:
-        """Count what an attribution window cost: the suspicion paid for it, not the budget."""
+        """Count what was looked at more closely: the suspicion paid for it, not the budget."""
         self.checkpoint_s += spent_s
 
     def note_cost(self, cost_s: float) -> None:

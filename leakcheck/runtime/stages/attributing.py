@@ -110,7 +110,8 @@ class Attributing(Stage):
 
         It had been confirmed between collections, so that garbage it was not.
         """
-        levels = self._loop.watch.read_beside(step, collect=True)
+        with self._loop.watch.our_garbage():
+            levels = self._loop.watch.read_beside(step, collect=True)
         return not all(is_there(one, levels) for one in self.episode.grown)
 
     def leave(self) -> None:

@@ -171,8 +171,9 @@ class LoopCourse:
         climbing = judge.still_climbing([slow], self.tolerance_bytes)
         rising = {*judge.counters_that_rise(slow, short=True), *(r.resource for r in climbing)}
         exact = rising.intersection(COUNTED_EXACTLY)
-        waiting = self.watch.read_beside(step) if exact else {}
-        left = self.watch.read_beside(step, collect=True) if exact else {}
+        with self.watch.our_garbage():  # what a function that returned had in cycles is freed too
+            waiting = self.watch.read_beside(step) if exact else {}
+            left = self.watch.read_beside(step, collect=True) if exact else {}
         lowest = {name: min(slow.column(name)[1]) for name in exact & left.keys()}
         gone = (name for name, low in lowest.items() if left[name] <= low)
         stayed = {name: waiting[name] <= low for name, low in lowest.items()} | self._stayed

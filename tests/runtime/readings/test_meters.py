@@ -50,6 +50,18 @@ def test_what_collections_free_over_and_over_is_added_up(collections):
     assert meter.freed == (30 << 20, 0)
 
 
+def test_what_readings_held_of_what_was_collected_meanwhile_counts_at_their_end(collections):
+    meter, heap, collect = collections
+    collect(2, 40, 1 << 20, times=5)
+
+    with meter.measuring(hurried=True):
+        collect(2, 40, 0)
+        heap.bytes -= 1 << 20
+    collect(2, 40, 1 << 20, times=5)
+
+    assert meter.freed == (11 << 20, 0)
+
+
 def test_young_collections_that_free_little_are_soon_passed_over(collections):
     meter, heap, collect = collections
     collect(0, 12, 4096, times=USUALLY_LITTLE)
