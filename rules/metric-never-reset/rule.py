@@ -11,6 +11,7 @@ from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
+from leakcheck.static.torch_api import framework
 
 
 class MetricNeverReset(Rule):
@@ -80,7 +81,7 @@ def _fed_by_training(module: Module, made: Call) -> Call | None:
     inside = [one for one in module.facts.facts.calls if one.function == function and one.loops > 1]
     ways = (name, f"{name}.update", f"{name}.forward")
     fed = next((one for one in inside if one.spelled in ways and one.arguments), None)
-    trains = any(one.method in api("training-calls") for one in inside)
+    trains = any(one.method in framework("backward", "methods") for one in inside)
     return fed if fed and trains and _is_only_asked(module, function, name) else None
 
 

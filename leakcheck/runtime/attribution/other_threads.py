@@ -14,11 +14,10 @@ from types import CodeType
 from leakcheck.model import Holder
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.source.words import words
 
 _ATTRIBUTE = re.compile(r"\.\w+")
-_METHODS = r"\.\s*(append|appendleft|add|put|put_nowait|extend|insert|update)\("
-_ADDS = r"\b{name}\s*(" + _METHODS + r"|\[|\+=)"
-_ADDS_TO_VARIABLE = r"\b{name}\s*(" + _METHODS + r"|\[.*\]\s*=[^=])"  # `n += 1` is a number
+_SET = r"\[.*\]\s*=[^=]"  # of a variable: `n += 1` is a number
 
 
 def checked(
@@ -38,7 +37,7 @@ def checked(
     if here:
         return Counter(here)
     there = {
-        site for code in codes for site in _sites(code) if _matches(_ADDS.format(name=name), site)
+        site for code in codes for site in _sites(code) if _matches(_adds(name, r"\[|\+="), site)
     }
     return Counter(there) if len(there) == 1 else Counter()
 
@@ -49,9 +48,15 @@ def _to_a_variable(codes: Iterable[CodeType]) -> Counter[Site]:
         for code in codes
         for name in (*code.co_varnames, *code.co_cellvars)
         for site in _sites(code)
-        if _matches(_ADDS_TO_VARIABLE.format(name=re.escape(name)), site)
+        if _matches(_adds(re.escape(name), _SET), site)
     }
     return Counter(found) if len(found) == 1 else Counter()
+
+
+def _adds(name: str, otherwise: str) -> str:
+    """Return what the source of a line that adds looks like, by a method or `otherwise`."""
+    methods = "|".join(sorted(words("methods", "add")))
+    return rf"\b{name}\s*(\.\s*({methods})\(|{otherwise})"
 
 
 def _sites(code: CodeType) -> set[Site]:

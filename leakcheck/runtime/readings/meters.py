@@ -190,7 +190,8 @@ class GarbageMeter:
     def measuring(self, *, hurried: bool) -> Iterator[None]:
         """Take readings: what they hold of what is collected meanwhile is freed at their end.
 
-        `hurried`: with no time to look at what is freed, where the collector looks by itself.
+        `hurried`: with no time to look at what is freed. Where the program has switched the
+        collector off there is: no other collection will tell.
         """
         self._measuring, self._until_read = True, None
         self._hurried = hurried and gc.isenabled()

@@ -18,7 +18,7 @@ class Lengths:
         self.curves = {holder: LengthCurve() for holder in known}
 
     def measure(self, step: int, *, at_end: bool) -> None:
-        """Read each length; about 10 us.
+        """Read each length.
 
         At the end the function whose local led there may have returned: what is known stays so.
         """
