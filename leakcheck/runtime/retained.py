@@ -222,7 +222,7 @@ def _unrooted(target: Any, roots: Roots) -> Retained:
         holder = told.holder.root or Holder()
         return Retained(describe(target), "cycle", holder, replace(told.trace, root="itself"))
     told = tell(Chain(None, [target]), frozenset())
-    threads = tuple(sorted({code.co_name for code in frames.own_codes_elsewhere()}))
+    threads = frames.own_functions_elsewhere()
     return Retained(describe(target), "outside", told.holder, told.trace, threads=threads)
 
 

@@ -10,7 +10,7 @@ from leakcheck.source import numbers
 from leakcheck.source.counters import only_counts
 from leakcheck.source.entry_names import is_another_entry
 from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
-from leakcheck.source.left import Left, is_empty, left_of
+from leakcheck.source.left import Left, has_all, is_empty, left_of
 from leakcheck.source.mentions import Mention, is_policy
 from leakcheck.source.owners import makers_of
 from leakcheck.source.places import Held, Place
@@ -69,7 +69,7 @@ def _is_whole(file: File, node: ast.AST) -> bool:
                 if called is not below:
                     return name_of(called) not in words("functions", "measures")
             case ast.Attribute(attr=method):
-                if method not in words("methods", "same") | words("methods", "moves"):
+                if not has_all(method):
                     return False
             case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
                 return over is below

@@ -31,13 +31,18 @@ def last_from_outside(file: File, function: str, dotted: str) -> int | None:
     """Return the last line in `function` that gives a value to an object's: `model.last = out`."""
     bodies = file.functions(function) if function else [file.tree]
     nodes = (node for body in bodies for node in own_nodes(body))
-    given = (n for n in nodes if any(ast.unparse(each) == dotted for each in _targets(n)))
-    return max(map(_line, given), default=None)
+    return max(_of_dotted(nodes, dotted), default=None)
 
 
 def _last(nodes: Iterable[ast.AST]) -> int | None:
     lines = [_line(node) for node in nodes]
     return max(lines) if len(lines) > 1 else None
+
+
+def _of_dotted(nodes: Iterable[ast.AST], dotted: str) -> Iterator[int]:
+    for node in nodes:
+        if any(ast.unparse(target) == dotted for target in _targets(node)):
+            yield _line(node)
 
 
 def _line(node: ast.AST) -> int:
@@ -69,11 +74,7 @@ def last_of_attribute(
     again = registered or attribute not in _made_once(file, class_name)
     lines = [
         *_of_attribute(file, class_name, attribute),
-        *(
-            _line(node)
-            for node in ast.walk(file.tree)
-            if any(ast.unparse(target) == f"{class_name}.{attribute}" for target in _targets(node))
-        ),
+        *_of_dotted(ast.walk(file.tree), f"{class_name}.{attribute}"),
     ]
     return max(lines) if len(lines) > (not again) else None
 

@@ -59,6 +59,11 @@ def lengthens(statement: ast.stmt, program: ProgramTexts, file: File) -> bool:
     return not _is_same(value, target) and left_of(value, target, program, file) == "all"
 
 
+def has_all(method: str) -> bool:
+    """Say whether what a method gives has all of what it is asked of."""
+    return method in words("methods", "same") | words("methods", "moves")
+
+
 def is_moved(value: ast.AST | None) -> bool:
     """Say whether it is a method that gives its object, or the same elsewhere: `model.eval()`."""
     match value:
@@ -164,7 +169,7 @@ class _Left:
     def _of_method(self, called: str, held: ast.expr, given: list[ast.expr]) -> Left:
         if called in words("methods", "less"):
             return "some"
-        if called in words("methods", "same") | words("methods", "moves"):
+        if has_all(called):
             return self._together((held, *given))
         return "unknown"
 

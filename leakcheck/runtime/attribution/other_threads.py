@@ -36,20 +36,21 @@ def checked(
     here = {site: n for site, n in lines.items() if _matches(rf"\b({called})\b", site)}
     if here:
         return Counter(here)
-    there = {
-        site for code in codes for site in _sites(code) if _matches(_adds(name, r"\[|\+="), site)
-    }
-    return Counter(there) if len(there) == 1 else Counter()
+    return _only((site, _adds(name, r"\[|\+=")) for code in codes for site in _sites(code))
 
 
 def _to_a_variable(codes: Iterable[CodeType]) -> Counter[Site]:
-    found = {
-        site
+    return _only(
+        (site, _adds(re.escape(name), _SET))
         for code in codes
         for name in (*code.co_varnames, *code.co_cellvars)
         for site in _sites(code)
-        if _matches(_adds(re.escape(name), _SET), site)
-    }
+    )
+
+
+def _only(asked: Iterable[tuple[Site, str]]) -> Counter[Site]:
+    """Return the only one of these lines that looks as it should, if there is one."""
+    found = {site for site, pattern in asked if _matches(pattern, site)}
     return Counter(found) if len(found) == 1 else Counter()
 
 

@@ -88,12 +88,6 @@ class Told:
         return replace(self, trace=replace(self.trace, links=links))
 
 
-def _of_other_threads() -> str:
-    """Name the user's functions that other threads are in: what they name nobody can see."""
-    names = sorted({code.co_name for code in frames.own_codes_elsewhere()})
-    return " or ".join(f"{name}()" for name in names)
-
-
 class _Hop(NamedTuple):
     edge: str
     holder: Holder  # the edge with what it belongs to, unknown for a position
@@ -114,7 +108,9 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
         return Told(LeakTrace(""), Holder(), False)
     if chain.root is None:
         last = next((hop.holder for hop in reversed(hops) if hop.holder), None)
-        told = Holder("outside", function="" if last else _of_other_threads(), root=last)
+        # what other threads name nobody can see
+        others = () if last else frames.own_functions_elsewhere()
+        told = Holder("outside", function=" or ".join(f"{name}()" for name in others), root=last)
         return Told(LeakTrace(OUTSIDE, _folded(hops, chain.objects)), told, False)
     root, origin = chain.root.holder, ""
     if chain.root.kind in ("module", "class") and hops:

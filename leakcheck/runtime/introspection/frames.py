@@ -142,6 +142,11 @@ def own_codes_elsewhere() -> list[CodeType]:
     return [code for code in codes_elsewhere() if is_own(code.co_filename)]
 
 
+def own_functions_elsewhere() -> tuple[str, ...]:
+    """Return the names of these functions, sorted."""
+    return tuple(sorted({code.co_name for code in own_codes_elsewhere()}))
+
+
 def namespaces(path: str) -> Iterator[dict[str, Any]]:
     """Yield the globals of the modules that were loaded from a file, given by its real path."""
     for file, namespace in _loaded():

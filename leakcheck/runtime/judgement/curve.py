@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.readings.series import Series
 
 CAME_DOWN = 0.5  # of its greatest length, for a container to have been emptied
@@ -10,8 +11,6 @@ EVEN = 0.8  # of its rate over all, in the last third of the steps
 # one of 150
 GAINED = 10
 REST_TIMES = 3  # the longest time between two additions: by then one as before has come
-# the same, for it to be full at the end: what each epoch adds is due again after one more
-STANDS_TIMES = 1.5
 AFTER_TURN = 3  # additions after a loop turned, for growth to go on in its next turn
 LITTLE = 0.1  # of what it gained, that it may have gained since, for it to stand
 _LENGTH = "length"
@@ -75,7 +74,8 @@ class LengthCurve:
         (begin, length), (step, peak) = self._first, self._peak
         rest = self._series.last_step - step
         late = 3 * rest >= self._series.last_step - begin
-        return peak - length >= GAINED and late and rest > STANDS_TIMES * self._longest_rest
+        long = rest > patience.TIMES_TO_END * self._longest_rest
+        return peak - length >= GAINED and late and long
 
     def turned(self) -> None:
         """Note that a loop turned, with which additions may end, if many came in that turn."""

@@ -22,7 +22,6 @@ from leakcheck.runtime.readings.series import Series
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 TIMES_TO_BE_GONE = 4  # as many steps as it took to establish it, or more
-TIMES_TO_END = 1.5  # as many, for what gains nothing in the last third of them: it may be full
 FARTHER = 1.5  # times the step of a look, the step of the next
 ASK_EVERY_STEPS = 16  # for what comes once in hundreds: all readings take 0.3 ms
 GONE_BELOW = 0.25  # of what would be there
@@ -109,7 +108,7 @@ class Release:
         rates = {one.resource: one.line.per_step for one in self._judged}
         goes_on = Limited(Reason("grows"), self.since_step, 0, rates).goes_on(sources)
         last = max((series.last_step for series in sources), default=0)
-        ended = at_end and not goes_on and last >= self.since_step + TIMES_TO_END * took
+        ended = at_end and not goes_on and last >= self.since_step + patience.TIMES_TO_END * took
         gone = bool(shares) and (not goes_on or max(shares) <= GONE_BELOW)
         if not (ended or gone):
             return None
