@@ -110,8 +110,16 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _freeze() -> None:
-    gc.collect()
+    gc.collect()  # first: garbage that is frozen stays for ever
     gc.freeze()
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """The heap with what was there before the first test."""
+    gc.unfreeze()
+    yield
+    _freeze()
 
 
 @pytest.fixture(scope="session")

@@ -99,7 +99,9 @@ class Steps:
 
 @pytest.fixture
 def steps(monkeypatch):
-    return Steps(monkeypatch)
+    steps = Steps(monkeypatch)
+    yield steps
+    steps.clock.sentinel.stop()
 
 
 def called(app, messages=(), kind="http"):

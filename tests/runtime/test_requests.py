@@ -19,7 +19,8 @@ from leakcheck.runtime.watched import LeakWarning
 def clock(monkeypatch):
     clock = Requests(Sentinel(), lambda: None)
     monkeypatch.setattr(requests, "_LISTENING", [clock])
-    return clock
+    yield clock
+    clock.sentinel.stop()
 
 
 def counts(clock):
@@ -127,6 +128,9 @@ def serve(engine, requests, loses):
 @pytest.fixture
 def of_process(monkeypatch):
     monkeypatch.setattr(requests, "_LISTENING", [])
+    yield
+    for clock in requests._LISTENING:
+        clock.sentinel.stop()
 
 
 @pytest.mark.usefixtures("of_process")
@@ -150,17 +154,10 @@ def test_without_a_run_a_server_that_loses_nothing_is_silent():
     assert requests._LISTENING[0].finished == 3000
 
 
-def test_the_report_says_who_adds_and_who_removes():
-    sentinel = Sentinel()
-    clock = Requests(sentinel, lambda: None)
-    requests._LISTENING[:], before = [clock], list(requests._LISTENING)
-    engine = Engine()
-    try:
-        serve(engine, 3000, loses=True)
-    finally:
-        requests._LISTENING[:] = before
+def test_the_report_says_who_adds_and_who_removes(clock):
+    serve(Engine(), 3000, loses=True)
 
-    load = sentinel.report().load
+    load = clock.sentinel.report().load
     assert load is not None
     (entries,) = load.entries
     assert (load.finished, load.aborted, load.most_in_flight, load.looked_at) == (2400, 600, 1, 0)

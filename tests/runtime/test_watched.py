@@ -4,11 +4,20 @@ import gc
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 
 import pytest
 
 import leakcheck
-from leakcheck.runtime.watched import MOST_PLACES, LeakWarning
+from leakcheck.runtime.watched import _PLACES, MOST_PLACES, LeakWarning
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Leave no loop that is still listened to."""
+    yield
+    while _PLACES:
+        _PLACES.popitem()[1].sentinel.stop()
 
 
 def keep(kept: list[bytearray]) -> None:

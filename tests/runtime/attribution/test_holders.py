@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from contextlib import closing
 from types import ModuleType
@@ -33,9 +32,8 @@ class Sample:
 
 
 @pytest.fixture
-def modules(monkeypatch):
+def modules(monkeypatch, thawed):
     """Return a module of a library's, and one of the program's that imports all of its names."""
-    gc.unfreeze()
     library, program = ModuleType("somelib.registry"), ModuleType("program")
     library.__file__ = "/env/lib/python3/site-packages/somelib/registry.py"
     program.__file__ = "/home/me/program.py"
@@ -43,8 +41,7 @@ def modules(monkeypatch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(REGISTRY, vars(library))
     vars(program).update({name: vars(library)[name] for name in ("Registry", "keep", "made")})
-    yield library, program
-    gc.freeze()
+    return library, program
 
 
 def root_of(take):

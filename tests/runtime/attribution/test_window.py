@@ -100,14 +100,6 @@ def test_the_mean_beside_the_total_is_not_accused():
     assert [link.edge for link in suspect.trace.links] == ['["total"]']
 
 
-@pytest.fixture
-def thawed():
-    """The heap with what was there before the first test."""
-    gc.unfreeze()
-    yield
-    gc.freeze()
-
-
 @pytest.mark.usefixtures("thawed")
 def test_a_class_attribute_is_a_root():
     trainer = Trainer()
