@@ -22,6 +22,12 @@ ADVICE = {
     "of {kept_bytes:B} that it keeps; and keep no more than a bounded window",
     "bound-the-container": "bound the container (deque(maxlen=...)) or clear it when it has been "
     "used",
+    "drop-old-keys": "each new key or element stays: delete it when it has been used, or keep the "
+    "newest few only",
+    "read-the-queue": "nothing takes out as much as is put in: read the queue (.get()), or put "
+    "nothing there that nobody reads",
+    "begin-anew": "each step makes it larger: write out what it holds and begin anew every so "
+    "often, or keep the newest part only",
     "call-what-empties": "call .{method}() when what is kept has been used: nothing does; or "
     "keep numbers (.item())",
     "limit-the-memo": "each new argument is one more entry: limit the cache (maxsize=...), or ask "

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from leakcheck.model import Holder, Kind, Link, Reason
+from leakcheck.runtime.attribution.advice import KEYED, LARGER
 from leakcheck.runtime.attribution.compilers import is_compiled, is_filled
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
@@ -373,6 +374,7 @@ class Inquest:
         kind: Kind = "tensor" if has_tensor([thing]) else "object"
         what = f"{describe(thing)}, larger at each look"
         lead = self._lead(kind, what, found, None, longer.bytes_per_step)
+        lead = replace(lead, growth=LARGER)
         sites = (*lead.lines, *lead.made_at)
         if longer.was_read or any(self.sources.joins_more(site.path, site.line) for site in sites):
             self.leads.append(lead)
@@ -447,6 +449,7 @@ class Inquest:
             found.held_at,
             per_step,
             bytes_per_step,
+            growth=KEYED if found.keyed else "",
             compiled=found.compiled,
         )
 

@@ -10,6 +10,7 @@ from leakcheck.runtime.attribution.advice import (
     COMPILE_ONCE,
     LOOK_OUTSIDE,
     NO_CREATE_GRAPH,
+    by_growth,
     fix_for,
     is_general,
 )
@@ -67,6 +68,7 @@ class Lead:
     scalar: bool | None = False  # None: what keeps a graph is no tensor
     evidence: Reason | None = None
     compiled: bool = False  # what torch.compile made keeps it
+    growth: str = ""  # how what holds it grows: by keys, or as one object that is ever larger
     view_keeps_bytes: int = 0  # by each, of which it shows a part; 0 if it is no such view
 
 
@@ -199,7 +201,7 @@ def _suspect(lead: Lead) -> Suspect:
     scalar = lead.scalar
     if scalar and places and is_stacked(file_of(places[0].path), lead.told.holder.named.name):
         scalar = False
-    fix = fix_for(code, lead.kind, scalar=scalar)
+    fix = by_growth(fix_for(code, lead.kind, scalar=scalar), lead.growth)
     if lead.view_keeps_bytes and fix is not None and is_general(fix):
         fix = Reason.of("copy-the-view", kept_bytes=lead.view_keeps_bytes)
     if lead.compiled:

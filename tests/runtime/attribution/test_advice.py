@@ -9,7 +9,7 @@ from torch.optim import SGD
 
 from leakcheck.model import LeakTrace, Link, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime.attribution.advice import fitting, fix_for
+from leakcheck.runtime.attribution.advice import KEYED, LARGER, by_growth, fitting, fix_for
 from leakcheck.source.rewritten import adds_without_graph
 from tests.holders import held_by
 
@@ -315,6 +315,49 @@ def test_a_hook_that_adds_to_what_grows_need_not_be_removed():
         "keep numbers of it (.item(), .mean().item()) or a bounded window, or move it to disk"
     )
     assert said(fix_for(kept, "tensor", scalar=False)).startswith("keep the handle")
+
+
+OLD_KEYS = (
+    "each new key or element stays: delete it when it has been used, or keep the newest few only"
+)
+
+
+@pytest.mark.parametrize("kind", ["tensor", "object"])
+@pytest.mark.parametrize(
+    ("line", "growth", "fix"),
+    [
+        ("cache[step] = out.detach()", KEYED, OLD_KEYS),
+        (
+            "seen = numpy.append(seen, losses)",
+            LARGER,
+            "each step makes it larger: write out what it holds and begin anew every so often, or "
+            "keep the newest part only",
+        ),
+        (
+            "layer.register_forward_hook(note)",
+            KEYED,
+            "keep the handle that register_forward_hook() returns and call its .remove() after use",
+        ),
+    ],
+)
+def test_what_grows_otherwise_than_a_list_is_told_what_fits_it(kind, line, growth, fix):
+    assert said(by_growth(fix_for(line, kind, scalar=False), growth)) == fix
+
+
+def test_what_grows_as_a_list_does_and_graphs_keep_their_advice():
+    line = "cache[step] = loss"
+
+    assert by_growth(NUMBER, "") == NUMBER
+    assert said(by_growth(fix_for(line, "graph", scalar=True), KEYED)) == f"{line}.item()"
+
+
+def test_a_queue_that_nobody_reads_is_to_be_read():
+    holder = held_by("attribute `Queue.queue`, from global `waiting`")
+
+    assert said(fitting(replace(held(".queue", "[x]"), holder=holder))) == (
+        "nothing takes out as much as is put in: read the queue (.get()), or put nothing there "
+        "that nobody reads"
+    )
 
 
 def test_an_lru_cache_is_to_be_limited():
