@@ -178,6 +178,7 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         case "tensor" if in_bytes and _counts_blocks(suspect):
             in_bytes += _blocks_beside(course) * BLOCK_BYTES
         case "object":
+            suspect = _without_shared(suspect, _most_of_objects(rates))
             count, in_bytes = _of_objects(suspect, course, rates, count, in_bytes or 0.0)
     return replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
 
@@ -200,6 +201,17 @@ def _of_objects(
         weighed = measured
     # weighed was the object alone: what it holds shows in the heap, or outside it
     return count or blocks or None, max(weighed, heap, rates.get(BESIDE_HEAP, 0.0))
+
+
+def _most_of_objects(rates: dict[str, float]) -> float | None:
+    """Return the most bytes that objects can have gained a step, None where they were not counted.
+
+    What is drawn refers to its axes, and so to the whole figure.
+    """
+    if "python.blocks" not in rates:
+        return None
+    beside = rates.get("host.heap", 0.0) + rates.get(BESIDE_HEAP, 0.0)
+    return rates["python.blocks"] * probes.LARGEST_BLOCK_BYTES + beside
 
 
 def _fell(course: Course, counter: str) -> bool:

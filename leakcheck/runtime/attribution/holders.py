@@ -10,7 +10,8 @@ from __future__ import annotations
 import gc
 import math
 import sys
-from collections.abc import Container, Set
+from collections import Counter
+from collections.abc import Container, Iterator, Set
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -30,12 +31,15 @@ from leakcheck.runtime.introspection.kinds import (
     name_of,
     namespace_of,
 )
-from leakcheck.runtime.introspection.objects import Heap, LruCache, is_ours
+from leakcheck.runtime.introspection.objects import LENGTHS, Heap, LruCache, is_ours
 from leakcheck.tracked import Referrers
 
 # before 3.11 the dictionary of every object is a level of its own
 DEEPEST = 24 if sys.version_info >= (3, 11) else 48
 WIDEST = 3000  # referrers followed a level; more means that everything refers to it
+# Of objects of one class that hold the same, as all parts of a figure do its axes, so many of a
+# level tell who holds them all; 400 took all passes of a search. Containers may be anybody's.
+FEW_ALIKE = 16
 LEVELS_AFTER_LIBRARY_ROOT = 3  # a root of the user's further out is preferred
 LEVELS_AROUND_KEPT = 6  # a generator in a list, a task in a set, a class in a registry
 MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
@@ -69,12 +73,14 @@ class Root:
 class Chain:
     """A root and the live objects from it to the target; drop it as soon as it is told.
 
-    `cut_off`: the passes for the search were used up while there was more to follow.
+    `cut_off`: the passes for the search were used up while there was more to follow; `thinned`: of
+    objects that are alike it followed a few.
     """
 
     root: Root | None
     objects: list[Any] = field(default_factory=list)
     cut_off: bool = False
+    thinned: bool = False
 
 
 class Roots:
@@ -107,13 +113,17 @@ class Roots:
         that grows, whose id is in `growing`, keeps it; a local of what is called in each step,
         unless there is a root that outlasts it.
         """
-        chain = self._search(target, growing, until_pass)
-        if chain.root is None and self._hidden.is_in_array(target):
-            self.referrers.know(self._hidden.in_arrays)
-            chain = self._search(target, growing, until_pass)
+        for most_alike in (FEW_ALIKE, WIDEST):
+            chain = self._search(target, growing, until_pass, most_alike)
+            if chain.root is None and self._hidden.is_in_array(target):
+                self.referrers.know(self._hidden.in_arrays)
+                chain = self._search(target, growing, until_pass, most_alike)
+            if chain.root is not None or not chain.thinned:
+                break
         return chain
 
-    def _search(self, target: Any, growing: Set[int], until_pass: float) -> Chain:
+    def _search(self, target: Any, growing: Set[int], until_pass: float, most_alike: int) -> Chain:
+        thinned = False
         seen = {id(target): target}
         holds: dict[int, int] = {}
         level = [target]
@@ -143,11 +153,15 @@ class Roots:
             # who imports a module does not hold what is in it
             level = [thing for thing in level if id(thing) not in self._modules]
             level = self._holders(level, seen, holds) if level else []
+            before = len(level)
+            level[:] = _few_alike(level, most_alike)
+            thinned |= len(level) < before
         if best is not None:
             return best
         return replace(
             _chain(None, _telling(seen, holds, target), seen, holds),
             cut_off=bool(level) and levels_left > 0,
+            thinned=thinned,
         )
 
     def _root(self, thing: Any) -> Root | None:
@@ -197,6 +211,18 @@ class Roots:
         if module is not None:
             parts = (part for part in parts if not _is_imported(part, names_of_module(module)[0]))
         return next(map(id, parts), None)
+
+
+def _few_alike(level: list[Any], most: int) -> Iterator[Any]:
+    """Give of objects of one class so many, from the oldest to the newest; containers are all."""
+    alike = Counter(map(type, level))
+    passed: Counter[type] = Counter()
+    for thing in level:
+        kind = type(thing)
+        passed[kind] += 1
+        each = 1 if kind in LENGTHS else math.ceil(alike[kind] / most)
+        if passed[kind] % each == 0:
+            yield thing
 
 
 def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:

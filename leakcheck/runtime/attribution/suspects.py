@@ -111,6 +111,8 @@ def _rank(lead: Lead) -> tuple[int, bool, bool, float]:
 
 
 def _is_same_leak(known: Lead, lead: Lead) -> bool:
+    if not known.told.trace.root and not lead.told.trace.root:  # no time to find what holds them
+        return (known.kind, known.what) == (lead.kind, lead.what)
     if known.told.grows_at and known.told.grows_at == lead.told.grows_at:
         return True
     ours, theirs = known.told.edges, lead.told.edges

@@ -107,6 +107,11 @@ class Window:
         self._gained = 0  # elements, by the containers that are probed
 
     @property
+    def has_begun(self) -> bool:
+        """Whether a step has passed: before, nothing can have grown in the window."""
+        return self._steps > 0
+
+    @property
     def spent_s(self) -> float:
         """What the window has cost the program so far, in seconds."""
         return self._looking_s + self._tracer.spent_s

@@ -6,6 +6,7 @@ waiting for the collector and a buffer that has just filled up are acquitted.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -322,6 +323,18 @@ def is_there(reading: Reading, levels: Mapping[str, int]) -> bool:
     """Say whether at these levels most of what had grown is still there, as far as they tell."""
     level = levels.get(reading.resource)
     return level is None or level - reading.values[0] >= AGREES_FROM * reading.line.total
+
+
+def fell_as_far(reading: Reading, level: int, counts: Series) -> bool:
+    """Say whether it came down in the loop before, as far as from its newest count to this level.
+
+    What had outlived the newest such fall is there still, or it is another that is gone now.
+    """
+    _, values = counts.column(reading.resource)
+    drop = values[-1] - level if values else 0
+    falls = (now for past, now in pairwise(values) if past - now >= AGREES_FROM * drop > 0)
+    low = deque(falls, maxlen=1)
+    return bool(low) and level >= low[0] - (1 - AGREES_FROM) * drop
 
 
 def _temporaries_beside(resource: str) -> str:

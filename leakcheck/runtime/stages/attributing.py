@@ -12,9 +12,10 @@ from leakcheck.runtime.attribution.window import RENEWED
 from leakcheck.runtime.doubts import row_for
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.judgement import judge
-from leakcheck.runtime.judgement.confirmation import is_there
+from leakcheck.runtime.judgement.confirmation import fell_as_far, is_there
 from leakcheck.runtime.judgement.harmless import excuse, plain_bytes, stopped
 from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.shared_memory import BLOCKS
 from leakcheck.runtime.stages.attribution import (
     LONGER_WINDOW_STEPS,
@@ -100,19 +101,27 @@ class Attributing(Stage):
             self.abandon()
             return Await(NOTHING_FOUND, self.episode)
         self._attribution.stop()
-        if self._went_at_end(step):
-            self.abandon()
+        gone = self._gone_at_end(step)
+        if self._attribution.has_begun and not gone:
+            return self._finish(step, at_end=True)
+        self.abandon()
+        counts = self._loop.watch.slow
+        counted = [(one, level) for one, level in gone if one.resource in COUNTED_EXACTLY]
+        if not counted or not all(fell_as_far(one, level, counts) for one, level in counted):
             return None
-        return self._finish(step, at_end=True)
+        self._loop.checkpoint(step)  # the fall is one of the loop's
+        return WatchAgain(step)
 
-    def _went_at_end(self, step: int) -> bool:
-        """Say whether what grew went as the function that trained returned: nothing holds it now.
+    def _gone_at_end(self, step: int) -> list[tuple[Reading, int]]:
+        """Return what grew and is not there now, with its level: nothing can tell what held it.
 
-        It had been confirmed between collections, so that garbage it was not.
+        It went as the function that trained returned, or in the last turn of its loop. It had been
+        confirmed between collections, so that garbage it was not.
         """
         with self._loop.watch.our_garbage():
             levels = self._loop.watch.read_beside(step, collect=True)
-        return not all(is_there(one, levels) for one in self.episode.grown)
+        gone = (one for one in self.episode.grown if not is_there(one, levels))
+        return [(one, levels[one.resource]) for one in gone]
 
     def leave(self) -> None:
         """In a forked child: stop what would go on by itself."""

@@ -266,6 +266,11 @@ class Attribution:
         self._window = Window(rates, apart, last_look, traced_steps, remade)
         self._window.open()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a step has passed since the window was opened."""
+        return self._window.has_begun
+
     def step(self, step: int) -> bool:
         """Note a step boundary; True when the window has seen enough."""
         self._window.step()

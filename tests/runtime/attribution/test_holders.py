@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -29,6 +32,34 @@ def made(number):
 
 class Sample:
     """What is kept."""
+
+
+class Around:
+    """What keeps one thing, and is itself kept for ever from C."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, kept: object) -> None:
+        self.kept = kept
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
+
+class Part:
+    """One of many, each of which can be taken out by itself."""
+
+    def __init__(self, whole: Whole) -> None:
+        self.take_out = partial(self.leave, whole.parts.remove)
+
+    def leave(self, remove: Callable[[Part], None]) -> None:
+        """Go."""
+        remove(self)
+
+
+class Whole:
+    """What all its parts refer to."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
 
 
 @pytest.fixture
@@ -89,3 +120,30 @@ def test_what_a_module_keeps_beside_an_import_is_its_own(modules):
     program.registry = [Sample()]
 
     assert root_of(lambda: program.registry[0]) == ("global `program.registry`", False)
+
+
+@pytest.mark.parametrize("count", [10, 2000])
+def test_the_owner_of_what_all_its_parts_refer_to_is_found_in_a_few_passes(modules, count):
+    _, program = modules
+    program.whole = Whole()
+    program.whole.parts += [Part(program.whole) for _ in range(count)]
+    with closing(Heap()) as heap:
+        roots = Roots(heap)
+        chain = roots.chain_to(program.whole.parts, until_pass=15)
+
+    assert chain.root is not None
+    assert chain.root.owner == "program"
+    assert roots.referrers.passes < 15
+
+
+def test_what_one_of_many_alike_alone_leads_to_is_found_all_the_same(modules):
+    _, program = modules
+    target = Sample()
+    holders = [Around(target) for _ in range(500)]
+    program.odd = holders[123]
+    del target, holders  # the others are held where nobody sees it
+    with closing(Heap()) as heap:
+        chain = Roots(heap).chain_to(program.odd.kept)
+
+    assert chain.root is not None
+    assert chain.objects[-2] is program.odd

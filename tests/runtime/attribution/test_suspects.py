@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from leakcheck.model import LeakTrace, Link
+from leakcheck.model import Holder, LeakTrace, Link
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.frames import Site
@@ -104,3 +104,12 @@ def test_few_objects_beside_hooks_that_were_counted_are_not_the_leak():
     assert {one[1] for one in rates(counted, history)} == {"global `hooks`"}
     assert {one[1] for one in rates(counted, heavy)} == {"global `hooks`", "global `records`"}
     assert {one[1] for one in rates(hooks, history)} == {"global `hooks`", "global `history`"}
+
+
+def test_what_no_holder_is_known_of_is_one_leak_only_if_it_is_alike():
+    nowhere = Told(LeakTrace("", (Link("[x]", "float", suspect=True),)), Holder(), False)
+    lists = replace(lead("object", "bank", 1.0, 100.0), told=nowhere)
+    sets = replace(lists, what="set of int", objects_per_step=0.5, bytes_per_step=40.0)
+
+    assert rates(lists, sets) == [("object", "", 1.0, 100.0), ("object", "", 0.5, 40.0)]
+    assert rates(lists, lists) == [("object", "", 2.0, 200.0)]

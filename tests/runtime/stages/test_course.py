@@ -123,5 +123,39 @@ def test_ctrl_c_in_a_window_leaves_what_was_known_before(monkeypatch, part):
         train()
 
     reason = sentinel.report().reason
-    assert reason is None or reason.code == "unconfirmed"
+    assert reason is None or reason.code in ("unconfirmed", "unattributed")
     assert sys.gettrace() is None
+
+
+def test_a_loop_that_ends_as_a_window_opens_is_unclear():
+    kept = []
+    with Sentinel(steps=200) as sentinel:
+        while sentinel.state[1] != "attributing":
+            kept.append([object() for _ in range(200)])
+            sentinel.step()
+        kept.append([object() for _ in range(200)])  # more objects than the window began with
+
+    report = sentinel.report()
+    assert (report.verdict, sentinel.broken) == ("unclear", "")
+    assert report.reason is not None
+    assert report.reason.code == "unattributed"
+
+
+@pytest.mark.parametrize(("beside", "verdict"), [(0, "steady"), (3, "unclear")])
+def test_what_fell_in_the_loop_before_may_fall_in_its_last_turn(beside, verdict):
+    """`beside`: tensors a step that nothing takes away before the end."""
+    kept, others = [], []
+    with Sentinel(steps=200) as sentinel:
+        for step in range(1, 2000):
+            kept += [torch.zeros(8) for _ in range(4 if step <= 60 else 1)]
+            others += [torch.zeros(8) for _ in range(beside)]
+            sentinel.step()
+            if sentinel.state[1] == "attributing":
+                break
+            if step == 60:
+                kept.clear()
+        assert sentinel.state[1] == "attributing"
+        kept.clear()
+        others.clear()
+
+    assert (sentinel.report().verdict, sentinel.broken) == (verdict, "")
