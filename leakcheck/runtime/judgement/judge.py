@@ -30,6 +30,7 @@ from leakcheck.runtime.judgement.trend import (
 )
 from leakcheck.runtime.readings.meters import (
     BESIDE_HEAP,
+    COUNTED,
     COUNTED_EXACTLY,
     HEAP,
     HELD_BACK,
@@ -57,7 +58,7 @@ COMPANION_RATES = {
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_OF_CHILDREN_BYTES = 16 << 20
 RISING_LOOKS = 3  # in a row, that show growth where a run ends before it is confirmed
-LEAST_RISEN = 5  # tensors or Nodes
+LEAST_RISEN = 5  # tensors or Nodes, threads or descriptors
 FEWEST_LOOKS = 8  # that all found more: what is emptied now and then is lower at one of so many
 LEAST_TENSORS = 0.01  # a step: not even an image an epoch, of a hundred steps, in a list
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
@@ -314,7 +315,7 @@ def _rose(steps: list[int], values: list[int], *, short: bool) -> bool:
 def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:
     """Return what climbs at the end without being regular enough to call growth.
 
-    Bytes at more than a rate, and counts of tensors and Nodes, which are exact, at any.
+    Bytes at more than a rate, and counts at any.
     """
     found = []
     for series in sources:
@@ -330,6 +331,9 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
                 climbs = rose >= LEAST_RISEN or (climbs and line.deepest_drop == 0)
                 # an image an epoch is kept on purpose: bytes tell whether it matters
                 climbs = climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
+            elif resource in COUNTED:  # nothing makes a thread or a descriptor by chance
+                climbs = agree(line.halves) and line.p <= SURE and line.total >= LEAST_RISEN
+                climbs = climbs and line.deepest_drop == 0
             elif is_in_use(resource):
                 climbs = min(line.halves) > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
                 climbs = climbs and line.deepest_drop == 0

@@ -92,10 +92,10 @@ def test_noise_is_not_suspected_of_late_growth():
     assert [suspicious([heap_of(noise, steps=steps)], 10) for steps in (400, 700, 1010)] == [[]] * 3
 
 
-def counted(counts: dict[int, int]) -> Series:
+def counted(counts: dict[int, int], resource: str = "tensors") -> Series:
     series = Series()
     for step, count in counts.items():
-        series.append(step, step / 100, {"tensors": count})
+        series.append(step, step / 100, {resource: count})
     return series
 
 
@@ -111,6 +111,26 @@ def test_tensors_that_come_at_random_are_in_the_way_of_a_steady_verdict():
 )
 def test_those_that_stopped_fell_or_jumped_are_not(change):
     assert still_climbing([counted(RARE | change)], 1024.0) == []
+
+
+EVERY_20_STEPS = {step: 8 + step // 20 for step in range(10, 231, 20)}
+
+
+@pytest.mark.parametrize("resource", ["descriptors", "threads", "processes", "hooks"])
+@pytest.mark.parametrize(
+    ("counts", "climbs"),
+    [
+        (EVERY_20_STEPS, True),
+        (EVERY_20_STEPS | {210: 8}, False),  # they came and went
+        ({step: min(count, 12) for step, count in EVERY_20_STEPS.items()}, False),  # a pool
+        ({step: 8 for step in EVERY_20_STEPS}, False),
+        ({step: 8 + step // 60 for step in EVERY_20_STEPS}, False),  # too few to say
+    ],
+)
+def test_what_an_evaluation_leaves_open_each_time_is_in_the_way_of_it_too(resource, counts, climbs):
+    found = still_climbing([counted(counts, resource)], 1024.0)
+
+    assert [one.resource for one in found] == [resource] * climbs
 
 
 def test_those_that_stay_beside_what_each_epoch_gives_back_are():
