@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from leakcheck.source.left import is_moved
 from leakcheck.source.tree import FUNCTIONS, File, name_of, own_nodes
 from leakcheck.source.words import words
 
 
-def of_name(file: File, function: str, name: str) -> int | None:
-    """Return the first line that gives `name` its value in `function`, "" for the module."""
-    nodes = _of_name(file, function, name)
-    return next((_line(node) for node in nodes), None)
+def of_name(file: File, function: str, name: str, kind: str = "") -> int | None:
+    """Return the first line that gives `name` its value in `function`, "" for the module.
+
+    `kind`: the class of that value, if it is known: of two branches one calls it.
+    """
+    nodes = list(_of_name(file, function, name))
+    calls = (node for node in nodes if kind and _calls(getattr(node, "value", None), kind))
+    node = next(chain(calls, nodes), None)
+    return None if node is None else _line(node)
+
+
+def _calls(value: ast.expr | None, kind: str) -> bool:
+    """Say whether a value is made by a class of this name, whatever is then done with it."""
+    parts = ast.walk(value) if value is not None else ()
+    return any(isinstance(part, ast.Call) and name_of(part.func) == kind for part in parts)
 
 
 def last_of_name(file: File, function: str, name: str) -> int | None:

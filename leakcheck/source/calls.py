@@ -391,7 +391,9 @@ class Calls:
         """Say how often a statement outside of functions runs: where no loop is seen, who knows."""
         around = (each for each in file.around(node) if isinstance(each, ast.If))
         asked = any(not asks_for_main(each.test) for each in around)
-        again = asked and not self._adding and file.path in self._adds
+        loops = (loop for f, loop in self._running.get(None, ()) if f is file)
+        is_over = any(loop.lineno > getattr(node, "lineno", 0) for loop in loops)
+        again = asked and not is_over and not self._adding and file.path in self._adds
         return "elsewhere" if again or file.loops(node) else "once"
 
     def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:

@@ -212,8 +212,10 @@ class _Subject:
         if kind == "none":
             return NONE
         running = self.guards.running
-        if kind in _WEAK and condition.left and running.lasts(self.file, condition.left):
-            return NONE  # no more steps come where it does not hold
+        counter = self._counter(condition.test) if kind in ("below", "above") else ""
+        if (kind in _WEAK or counter) and condition.left:
+            if running.lasts(self.file, condition.left):
+                return NONE  # no more steps come where it does not hold
         line = getattr(condition.node, "lineno", 0)
         asked_once = self.goes_on or (condition.outside and not running.ran(self.file, line))
         if kind in _WEAK and asked_once:
@@ -224,7 +226,6 @@ class _Subject:
             kind = "flag"
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
-        counter = self._counter(condition.test) if kind in ("below", "above") else ""
         of_self = any(_is_receiver(self.file, each) for each in ast.walk(condition.test))
         return replace(found, only=not several, counter=counter, of_self=of_self)
 

@@ -47,6 +47,17 @@ def test_the_first_assignment_of_a_name_in_its_function_is_found(function, name,
     assert assignments.of_name(FILE, function, name) == line
 
 
+BRANCHES = File(
+    "train.py",
+    "if kind == 'a':\n    model = A()\nelse:\n    model = nn.B(3).to(device)\nmodel = C()\n",
+)
+
+
+@pytest.mark.parametrize(("kind", "line"), [("A", 2), ("B", 4), ("C", 5), ("D", 2), ("", 2)])
+def test_of_several_branches_that_which_calls_the_class_of_the_value_is_found(kind, line):
+    assert assignments.of_name(BRANCHES, "", "model", kind) == line
+
+
 @pytest.mark.parametrize(("name", "line"), [("sum", 8), ("limit", 5), ("mean", None)])
 def test_the_first_assignment_of_an_attribute_is_found(name, line):
     assert assignments.of_attribute(FILE, "Meter", name) == line

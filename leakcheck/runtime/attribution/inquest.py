@@ -269,7 +269,7 @@ class Inquest:
                 kind="graph",
                 what=f"{describe(middle)}, keeping Nodes of past steps: {names}",
                 told=found.told,
-                lines=found.lines,
+                lines=found.lines or self._carried_at(group, found),
                 made_at=Counter({group.site: group.nodes} if group.site else {}),
                 held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
@@ -278,6 +278,17 @@ class Inquest:
                 evidence=Reason.of("past-nodes-alive", per_step=group.nodes_per_step, oldest=None),
             )
         )
+
+    def _carried_at(self, group: Keepers, found: Retention) -> Counter[Site]:
+        """Return the line that gives a name the newest graph, which the next step goes on from.
+
+        That the graph was made in a module's loop over time is no reason to cut it there.
+        """
+        site = found.rebound_at
+        if not group.reaches_back or found.grows or found.outside or site is None:
+            return Counter()
+        ran = self.sources.visits.get((frames.shown(site.path), site.line))
+        return Counter({site: 1} if ran else {})
 
     def _gained_per_step(self, found: Retention) -> float:
         return self.grown[found.told.holder].gained / self._growth.steps

@@ -24,7 +24,8 @@ def held_at(chain: Chain) -> list[Site]:
     """Return the user's lines that make the holders of a chain, the nearest to the leak first."""
     sites = [_of_pair(*three) for three in _threes(chain)]
     found = [site for site in reversed(sites) if site is not None]
-    root = _of_root(chain, assignments.of_name)
+    named = next(iter(_below_root(chain)), None)
+    root = _of_root(chain, partial(assignments.of_name, kind=name_of(type(named))))
     return [*found, root] if root is not None else found
 
 
