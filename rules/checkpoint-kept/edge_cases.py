@@ -73,3 +73,37 @@ def of_weights(model, optimizer, path, loader, epochs):
             loss = model(x).sum()
             loss.backward()
             optimizer.step()
+
+
+def in_another_function(model, optimizer, path, loader, epochs):
+    resumed = torch.load(path)  # leak: checkpoint-kept
+    model.load_state_dict(resumed["model"])
+    for epoch in range(epochs):
+        one_epoch(epoch, model, optimizer, loader)
+
+
+def let_go_of_before(model, optimizer, path, loader, epochs):
+    resumed = torch.load(path)
+    model.load_state_dict(resumed["model"])
+    del resumed
+    for epoch in range(epochs):
+        one_epoch(epoch, model, optimizer, loader)
+
+
+def only_looked_at(model, path, loader, epochs):
+    best = torch.load(path)
+    model.load_state_dict(best["model"])
+    for epoch in range(epochs):
+        print(epoch, looked_at(model, loader))
+
+
+def one_epoch(epoch, model, optimizer, loader):
+    for x in loader:
+        loss = model(x).sum() + epoch
+        loss.backward()
+        optimizer.step()
+
+
+@torch.no_grad()
+def looked_at(model, loader):
+    return sum(model(x).sum().item() for x in loader)

@@ -10,10 +10,11 @@ from leakcheck.source.words import Pattern
 from leakcheck.static import shape
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call
-from leakcheck.static.facts.runs import making_methods
+from leakcheck.static.facts.runs import calls_backward, making_methods
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import walk
 
 
 class CheckpointKept(Rule):
@@ -86,16 +87,23 @@ def _trains_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> bool:
     seen = False
     for node in shape.own_nodes(scope):
         seen = seen or node is call
-        if seen and isinstance(node, (cst.For, cst.While)) and shape.trains(node.body):
+        if seen and isinstance(node, (cst.For, cst.While)) and _trains(module, node):
             return True
     return False
+
+
+def _trains(module: Module, loop: cst.For | cst.While) -> bool:
+    """Whether a loop trains, itself or by a function that it calls."""
+    called = (node.func for node in walk(loop.body) if isinstance(node, cst.Call))
+    names = (each.value for each in called if isinstance(each, cst.Name))
+    return shape.trains(loop.body) or any(calls_backward(module.facts, name) for name in names)
 
 
 def _dropped(module: Module, scope: cst.CSTNode, name: str, call: cst.Call) -> bool:
     """`del checkpoint`, or a rebinding, between the load and the training loop."""
     loaded = False
     for node in shape.own_nodes(scope):
-        if loaded and isinstance(node, (cst.For, cst.While)) and shape.trains(node.body):
+        if loaded and isinstance(node, (cst.For, cst.While)) and _trains(module, node):
             return False
         if isinstance(node, cst.Del) and shape.mentions(node.target, name):
             return True

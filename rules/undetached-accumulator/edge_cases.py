@@ -175,3 +175,23 @@ def mean_by_helper(model, loader, optimizer):
         add_to(total, loss)  # leak: undetached-accumulator
         add_to(detached, loss.detach())
     return total / len(loader), detached / len(loader)
+
+
+class InParts:
+    """What divides a loss is a number, whoever gives it."""
+
+    def __init__(self, options):
+        self.options = options
+        self.turn, self.scaled = 0, 0.0
+
+    def backward(self, loss):
+        parts = self.options.get("parts", 1)
+        self.turn = (self.turn + 1) % parts
+        loss = loss / parts
+        self.scaled = self.scaled + loss  # leak: undetached-accumulator
+        loss.backward()
+
+    def step(self, batch, labels):
+        self.backward(criterion(model(batch), labels))
+        optimizer.step()
+        optimizer.zero_grad()

@@ -9,6 +9,7 @@ from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import MODULE, Call, FileFacts, FunctionFacts
 from leakcheck.static.facts.passes import is_differentiated
 from leakcheck.static.facts.targets import known_calls, may_mean
+from leakcheck.static.torch_api import framework
 
 
 def runs_once(file: Linked, index: int, depth: int = 0) -> bool:
@@ -151,6 +152,15 @@ def _is_for_a_run(file: Linked, facts: FileFacts, call: Call, depth: int) -> boo
 
 
 _DEEPEST_MAKER = 3
+
+
+def calls_backward(file: Linked, name: str) -> bool:
+    """Tell whether a function of the file, or one that it imports, does: `train_one_epoch`."""
+    facts, known_as = file.imported(name) or (file.facts, name)
+    functions = enumerate(facts.functions)
+    found = (i for i, each in functions if each.name == known_as and not each.owner)
+    backward = framework("backward", "methods")
+    return any(call.method in backward for index in found for call in facts.calls_in(index))
 
 
 def _trains(member: Member) -> bool:

@@ -172,17 +172,19 @@ def operate(
         return PLAIN  # a format string
     if isinstance(operator, (cst.Add, cst.AddAssign)):
         return flow.made(derive([left, right], flow.born))
-    made = derive(_credited(left.contents, right.contents), flow.born)
+    divides = isinstance(operator, (cst.Divide, cst.DivideAssign, cst.FloorDivide, cst.Modulo))
+    made = derive(_credited(left.contents, right.contents, divides=divides), flow.born)
     if made.graph == UNKNOWN and node is not None:
         made = replace(made, origins=made.origins | {id(node)})
     return flow.seen(flow.made(made))
 
 
-def _credited(left: Value, right: Value) -> list[Value]:
+def _credited(left: Value, right: Value, *, divides: bool) -> list[Value]:
     """Drop the origins of operands that backward on the result says nothing about.
 
-    `weight * loss` shows nothing of `weight`, `loss / steps` and `value - reward` nothing of
-    what was given from outside; of two results of calls neither is shown to have the graph.
+    `weight * loss` shows nothing of `weight`, `loss / steps` nothing of what divides, and
+    `value - reward` nothing of what was given from outside; of two results of calls neither is
+    shown to have the graph.
     """
     operands = [left, right]
     unsure = [v for v in operands if v.graph == UNKNOWN and v.origins]
@@ -191,6 +193,7 @@ def _credited(left: Value, right: Value) -> list[Value]:
             return operands
         given = [v for v in unsure if v.parameters]
         unsure = given if len(given) == 1 else unsure
+        unsure = [right] if divides else unsure
     return [replace(v, origins=frozenset()) if v in unsure else v for v in operands]
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 from leakcheck.static import syntax
 
 _TENSOR_MEMBERS = frozenset({"item", "detach", "grad_fn", "backward", "cpu", "requires_grad"})
+_TENSOR_TYPES = ("Tensor", "Variable")  # every tensor is an instance of autograd.Variable
 _PLAIN_TYPES = frozenset({"int", "float", "str", "bool", "Number", "numbers.Number", "np.ndarray",
                           "numpy.ndarray"})  # fmt: skip
 
@@ -49,7 +50,7 @@ def _by_type(function: str, place: str, rest: list[cst.Arg], truth: bool) -> lis
     if function != "isinstance":
         return []
     names = _type_names(about)
-    if any(name.rpartition(".")[2].endswith("Tensor") for name in names):
+    if any(name.rpartition(".")[2].endswith(_TENSOR_TYPES) for name in names):
         return [] if truth else [place]
     plain = bool(names) and all(name in _PLAIN_TYPES for name in names)
     return [place] if truth and plain else []
