@@ -337,7 +337,8 @@ def _in_override(
 ) -> tuple[Call, passes.Pass] | None:
     """The first pass in a method that a base of its class has under no_grad, and it has not.
 
-    One that switches gradients off for a part knows what it does.
+    One that switches gradients off for a part knows what it does, and what it leaves to the base's
+    own method is without them there.
     """
     if passes.is_careful(linked.facts, index) or passes.trains(function.name):
         return None
@@ -346,6 +347,9 @@ def _in_override(
     same = [each for each in bases if function.name in each.facts.methods][:1]
     guarded = any(passes.is_careful(m.file.facts, m.facts.methods[function.name]) for m in same)
     for call in linked.facts.calls_in(index) if guarded else ():
+        of_base = call.receiver is not None and call.receiver.text == "super"
+        if of_base and call.method == function.name:
+            continue
         found = known.passed(linked, call)
         if found is not None and found.call.fate != "dropped":
             return call, found

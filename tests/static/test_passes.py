@@ -51,6 +51,24 @@ def test_a_helper_that_sees_to_gradients_itself_is_left_alone(steps):
     assert told(EVALUATE, steps=steps) == []
 
 
+@pytest.mark.parametrize(
+    ("switch", "lines"),
+    [("torch.set_grad_enabled(False)", []), ("torch.set_num_threads(1)", CALLED)],
+)
+def test_a_script_may_switch_them_off_for_all_that_it_calls(switch, lines):
+    script = f"""
+from run import evaluate
+
+{switch}
+
+def main(model, batches):
+    evaluate(model, batches)
+
+main(torch.nn.Linear(2, 1), [])
+"""
+    assert told(EVALUATE, steps=LOGITS, script=script) == lines
+
+
 def test_whoever_calls_the_evaluation_may_switch_gradients_off():
     main = """
 from run import evaluate

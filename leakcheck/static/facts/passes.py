@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import (
+    MODULE,
     AttributeEffect,
     Call,
     Expr,
@@ -187,6 +188,12 @@ def switches(facts: FileFacts, index: int) -> bool:
     """Tell whether a function switches gradients for all of its body."""
     off = any(_OFF.search(each) for each in facts.functions[index].decorators)
     return off or switched(facts.calls_in(index))
+
+
+def _switches_all(facts: FileFacts) -> bool:
+    """Whether a file switches gradients as it is run, before it calls what it has imported."""
+    calls = facts.calls_by_name.get("set_grad_enabled", ())
+    return switched(call for call in calls if call.function == MODULE and not call.managers)
 
 
 def is_called_by_framework(function: FunctionFacts) -> bool:
@@ -408,8 +415,8 @@ class Passes:
 
     def _is_off(self, file: Linked, facts: FileFacts, call: Call, depth: int) -> bool:
         caller = facts.function(call.function)
-        if is_off(call) or caller is None:
-            return is_off(call)
+        if is_off(call) or caller is None or _switches_all(facts):
+            return is_off(call) or _switches_all(facts)
         if switches(facts, call.function) or is_called_by_framework(caller):
             return True
         deeper = depth < DEEPEST_CALLER
@@ -428,7 +435,7 @@ class Passes:
             home = file.of(facts)
             if not may_mean(home, call, file, function):
                 continue
-            if is_off(call):
+            if is_off(call) or _switches_all(facts):
                 return True
             if call.function >= 0 and (
                 switches(facts, call.function)

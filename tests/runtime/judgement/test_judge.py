@@ -123,7 +123,7 @@ EVERY_20_STEPS = {step: 8 + step // 20 for step in range(10, 231, 20)}
         (EVERY_20_STEPS, True),
         (EVERY_20_STEPS | {210: 8}, False),  # they came and went
         ({step: min(count, 12) for step, count in EVERY_20_STEPS.items()}, False),  # a pool
-        ({step: 8 for step in EVERY_20_STEPS}, False),
+        (dict.fromkeys(EVERY_20_STEPS, 8), False),
         ({step: 8 + step // 60 for step in EVERY_20_STEPS}, False),  # too few to say
     ],
 )
