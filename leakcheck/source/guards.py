@@ -213,9 +213,9 @@ class _Subject:
             return NONE
         running = self.guards.running
         counter = self._counter(condition.test) if kind in ("below", "above") else ""
-        if (kind in _WEAK or counter) and condition.left:
-            if running.lasts(self.file, condition.left):
-                return NONE  # no more steps come where it does not hold
+        asked = kind in _WEAK or bool(counter)
+        if asked and condition.left and running.lasts(self.file, condition.left):
+            return NONE  # no more steps come where it does not hold
         line = getattr(condition.node, "lineno", 0)
         asked_once = self.goes_on or (condition.outside and not running.ran(self.file, line))
         if kind in _WEAK and asked_once:
