@@ -215,12 +215,12 @@ class Roots:
 
 def _few_alike(level: list[Any], most: int) -> Iterator[Any]:
     """Give of objects of one class so many, from the oldest to the newest; containers are all."""
-    alike = Counter(map(type, level))
-    passed: Counter[type] = Counter()
+    alike = Counter(id(type(thing)) for thing in level)  # a class may have a `__hash__` of its own
+    passed: Counter[int] = Counter()
     for thing in level:
-        kind = type(thing)
+        kind = id(type(thing))
         passed[kind] += 1
-        each = 1 if kind in LENGTHS else math.ceil(alike[kind] / most)
+        each = 1 if type(thing) in LENGTHS else math.ceil(alike[kind] / most)
         if passed[kind] % each == 0:
             yield thing
 
