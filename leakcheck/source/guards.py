@@ -213,8 +213,8 @@ class _Subject:
             return NONE
         running = self.guards.running
         counter = self._counter(condition.test) if kind in ("below", "above") else ""
-        asked = kind in _WEAK or bool(counter)
-        if asked and condition.left and running.lasts(self.file, condition.left):
+        of_others = kind in _WEAK or bool(counter)  # no length of the place
+        if of_others and condition.left and running.lasts(self.file, condition.left):
             return NONE  # no more steps come where it does not hold
         line = getattr(condition.node, "lineno", 0)
         asked_once = self.goes_on or (condition.outside and not running.ran(self.file, line))

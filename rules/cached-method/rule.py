@@ -26,7 +26,10 @@ class CachedMethod(Rule):
 
     code = "LK301"
     summary = "a cache decorator on a method keeps every instance alive"
-    help = "use functools.cached_property, or cache a function of plain values"
+    help = (
+        "keep the values on the object (functools.cached_property if it takes no argument), or "
+        "cache a function of plain values"
+    )
     words = ("lru_cache", "functools.cache", "@cache")
 
     def check(self, module: Module) -> Iterator[Hit]:

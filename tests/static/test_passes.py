@@ -53,7 +53,11 @@ def test_a_helper_that_sees_to_gradients_itself_is_left_alone(steps):
 
 @pytest.mark.parametrize(
     ("switch", "lines"),
-    [("torch.set_grad_enabled(False)", []), ("torch.set_num_threads(1)", CALLED)],
+    [
+        ("torch.set_grad_enabled(False)", []),
+        ("torch.set_grad_enabled(True)", CALLED),
+        ("torch.set_num_threads(1)", CALLED),
+    ],
 )
 def test_a_script_may_switch_them_off_for_all_that_it_calls(switch, lines):
     script = f"""

@@ -20,9 +20,13 @@ _GENERAL: dict[str, Reason] = {
     "processes": Reason("wait-for-children"),
     "shared-memory": Reason("unlink-each"),
 }
-KEYED, LARGER = "keyed", "larger"  # how something grows: by new keys, or as one object
-_BY_GROWTH = {KEYED: Reason("drop-old-keys"), LARGER: Reason("begin-anew")}
-_READ_THE_QUEUE = Reason("read-the-queue")
+# how something grows: by new keys, by what waits in a queue, or as one object
+KEYED, QUEUED, LARGER = "keyed", "queued", "larger"
+_BY_GROWTH = {
+    KEYED: Reason("drop-old-keys"),
+    QUEUED: Reason("read-the-queue"),
+    LARGER: Reason("begin-anew"),
+}
 _WARNED = Holder("global", "__warningregistry__")
 _AWAITED = ("Task", "Future")
 EXIT_FUNCTIONS = Holder("exits", "atexit")
@@ -61,13 +65,13 @@ def fix_for(code: str, kind: Kind, *, scalar: bool | None) -> Reason | None:
 
 def is_general(fix: Reason) -> bool:
     """Say whether a fix is said of any leak of its kind: a rule that names the line knows more."""
-    return fix in (*_GENERAL.values(), *_BY_GROWTH.values(), _READ_THE_QUEUE)
+    return fix in (*_GENERAL.values(), *_BY_GROWTH.values())
 
 
 def by_growth(fix: Reason | None, growth: str) -> Reason | None:
     """Return the fix of tensors or objects, a better one if it is general and told how they grow.
 
-    `growth`: `KEYED`, `LARGER` or "".
+    `growth`: `KEYED`, `QUEUED`, `LARGER` or "".
     """
     is_of_container = fix in (_GENERAL["tensor"], _GENERAL["object"])
     return _BY_GROWTH.get(growth, fix) if is_of_container else fix
@@ -104,10 +108,7 @@ def fitting(suspect: Suspect) -> Reason | None:
         return Reason("keep-few-models")
     if links[at].holder in _AWAITED:
         return Reason.of("drop-what-is-done", container=_container(suspect.holder))
-    if keeper := _for_keeper(suspect.trace, at):
-        return keeper
-    is_queue = suspect.holder.owner.endswith("Queue")
-    return _READ_THE_QUEUE if is_queue and suspect.fix in _GENERAL.values() else suspect.fix
+    return _for_keeper(suspect.trace, at) or suspect.fix
 
 
 def _for_root(holder: Holder, kind: Kind) -> Reason | None:

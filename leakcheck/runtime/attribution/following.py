@@ -6,8 +6,10 @@ import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from queue import Queue
 from typing import Any
 
+from leakcheck.runtime.attribution.advice import KEYED, QUEUED
 from leakcheck.runtime.attribution.holders import Chain, Roots
 from leakcheck.runtime.attribution.places import held_at, rebound_at
 from leakcheck.runtime.attribution.trace import POSITION, Told, is_namespace, tell
@@ -51,6 +53,13 @@ class Retention:
         """Note what kind of container grows."""
         self.keyed |= is_of(container, dict, set)
         self.memo |= is_exactly(container, objects.LruCache, defaultdict)
+
+    @property
+    def growth(self) -> str:
+        """How what holds it grows, where that is not as a list does."""
+        if any(is_of(each, Queue) for each in self.owners):
+            return QUEUED
+        return KEYED if self.keyed else ""
 
     @property
     def grows(self) -> bool:

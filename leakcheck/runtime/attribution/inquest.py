@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from leakcheck.model import Holder, Kind, Link, Reason
-from leakcheck.runtime.attribution.advice import KEYED, LARGER
+from leakcheck.runtime.attribution.advice import LARGER
 from leakcheck.runtime.attribution.compilers import is_compiled, is_filled
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
@@ -460,7 +460,7 @@ class Inquest:
             found.held_at,
             per_step,
             bytes_per_step,
-            growth=KEYED if found.keyed else "",
+            growth=found.growth,
             compiled=found.compiled,
         )
 

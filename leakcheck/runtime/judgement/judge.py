@@ -323,25 +323,24 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             reading = read(series, resource) if judge_of(resource) is not None else None
             if reading is None or reading.line.steps < FEWEST_STEPS:
                 continue
-            line = reading.line
-            if resource in COUNTED_EXACTLY:
-                climbs = agree(line.halves) and line.p <= SURE and line.total >= LEAST_RISEN
-                climbs = climbs and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
-                rose = floor_rise(reading.steps, reading.values)
-                climbs = rose >= LEAST_RISEN or (climbs and line.deepest_drop == 0)
-                # an image an epoch is kept on purpose: bytes tell whether it matters
-                climbs = climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
-            elif resource in COUNTED:  # nothing makes a thread or a descriptor by chance
-                climbs = agree(line.halves) and line.p <= SURE and line.total >= LEAST_RISEN
-                climbs = climbs and line.deepest_drop == 0
-            elif is_in_use(resource):
-                climbs = min(line.halves) > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
-                climbs = climbs and line.deepest_drop == 0
-            else:
-                continue
-            if climbs:
+            if _still_climbs(reading, smallest_bytes_per_step):
                 found.append(reading)
     return found
+
+
+def _still_climbs(reading: Reading, smallest_bytes_per_step: float) -> bool:
+    line, resource = reading.line, reading.resource
+    never_fell = line.deepest_drop == 0
+    rises = agree(line.halves) and line.p <= SURE and line.total >= LEAST_RISEN and never_fell
+    if resource in COUNTED_EXACTLY:
+        lasting = rises and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
+        climbs = lasting or floor_rise(reading.steps, reading.values) >= LEAST_RISEN
+        # an image an epoch is kept on purpose: bytes tell whether it matters
+        return climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
+    if resource in COUNTED:  # nothing makes a thread or a descriptor by chance
+        return rises
+    above = min(line.halves) > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
+    return is_in_use(resource) and above and never_fell
 
 
 def creep_per_step(quick: Series, after: int) -> float:

@@ -191,9 +191,10 @@ def switches(facts: FileFacts, index: int) -> bool:
 
 
 def _switches_all(facts: FileFacts) -> bool:
-    """Whether a file switches gradients as it is run, before it calls what it has imported."""
+    """Whether a file switches gradients off as it is run, for all that it calls."""
     calls = facts.calls_by_name.get("set_grad_enabled", ())
-    return switched(call for call in calls if call.function == MODULE and not call.managers)
+    own = (call for call in calls if call.function == MODULE and call.fate == "dropped")
+    return any(call.argument("mode", 0) == _FALSE for call in own)
 
 
 def is_called_by_framework(function: FunctionFacts) -> bool:
@@ -415,8 +416,10 @@ class Passes:
 
     def _is_off(self, file: Linked, facts: FileFacts, call: Call, depth: int) -> bool:
         caller = facts.function(call.function)
-        if is_off(call) or caller is None or _switches_all(facts):
-            return is_off(call) or _switches_all(facts)
+        if is_off(call) or _switches_all(facts):
+            return True
+        if caller is None:
+            return False
         if switches(facts, call.function) or is_called_by_framework(caller):
             return True
         deeper = depth < DEEPEST_CALLER

@@ -9,7 +9,7 @@ from torch.optim import SGD
 
 from leakcheck.model import LeakTrace, Link, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime.attribution.advice import KEYED, LARGER, by_growth, fitting, fix_for
+from leakcheck.runtime.attribution.advice import KEYED, LARGER, QUEUED, by_growth, fitting, fix_for
 from leakcheck.source.rewritten import adds_without_graph
 from tests.holders import held_by
 
@@ -334,6 +334,12 @@ OLD_KEYS = (
             "keep the newest part only",
         ),
         (
+            "waiting.put(out.detach())",
+            QUEUED,
+            "nothing takes out as much as is put in: read the queue (.get()), or put nothing there "
+            "that nobody reads",
+        ),
+        (
             "layer.register_forward_hook(note)",
             KEYED,
             "keep the handle that register_forward_hook() returns and call its .remove() after use",
@@ -349,15 +355,6 @@ def test_what_grows_as_a_list_does_and_graphs_keep_their_advice():
 
     assert by_growth(NUMBER, "") == NUMBER
     assert said(by_growth(fix_for(line, "graph", scalar=True), KEYED)) == f"{line}.item()"
-
-
-def test_a_queue_that_nobody_reads_is_to_be_read():
-    holder = held_by("attribute `Queue.queue`, from global `waiting`")
-
-    assert said(fitting(replace(held(".queue", "[x]"), holder=holder))) == (
-        "nothing takes out as much as is put in: read the queue (.get()), or put nothing there "
-        "that nobody reads"
-    )
 
 
 def test_an_lru_cache_is_to_be_limited():

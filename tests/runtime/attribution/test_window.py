@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from collections import deque
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -39,6 +41,24 @@ class Trainer:
 
 def code_of(suspect) -> str:
     return suspect.locations[0].code
+
+
+@pytest.mark.parametrize(
+    ("kind", "add", "fix"),
+    [
+        (list, list.append, "keep-a-number-or-window"),
+        (deque, deque.append, "keep-a-number-or-window"),
+        (Queue, Queue.put, "read-the-queue"),
+        (dict, lambda kept, new: kept.update({id(new): new}), "drop-old-keys"),
+        (set, set.add, "drop-old-keys"),
+    ],
+)
+def test_the_advice_fits_what_the_tensors_are_kept_in(kind, add, fix):
+    kept = kind()
+
+    (suspect,), _ = through_a_window(lambda: add(kept, torch.rand(3)))
+
+    assert suspect.fix.code == fix
 
 
 def test_an_accumulating_local_is_named_with_its_line():
