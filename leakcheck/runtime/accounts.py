@@ -178,7 +178,8 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         case "tensor" if in_bytes and _counts_blocks(suspect):
             in_bytes += _blocks_beside(course) * BLOCK_BYTES
         case "object":
-            suspect = _without_shared(suspect, _most_of_objects(rates))
+            if not suspect.is_extended:  # its size was read itself
+                suspect = _without_shared(suspect, _most_of_objects(rates))
             count, in_bytes = _of_objects(suspect, course, rates, count, in_bytes or 0.0)
     return replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
 

@@ -10,8 +10,8 @@ from leakcheck.source.words import Pattern
 from leakcheck.static import shape
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call
-from leakcheck.static.facts.runs import calls_backward, making_methods
-from leakcheck.static.module import Module
+from leakcheck.static.facts.runs import making_methods, trains_in
+from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import walk
@@ -32,12 +32,10 @@ class CheckpointKept(Rule):
         for call in module.calls_of("torch.load"):
             name = lifetime.bound_name(module, call)
             scope = module.function_of(call) or module.tree
-            if (
-                name
-                and _is_of_state(scope, name)
-                and _trains_after(module, scope, call)
-                and not _dropped(module, scope, name, call)
-            ):
+            if not name or not _is_of_state(scope, name):
+                continue
+            training = _training_after(module, scope, call)
+            if training is not None and not _dropped(scope, name, call, training):
                 yield self.hit(call, f"`{name}` holds a copy of the model while it trains")
         for member in module.facts.classes:
             for loaded in _left_on_self(module.facts, member):
@@ -83,27 +81,27 @@ def _is_of_state(scope: cst.CSTNode, name: str) -> bool:
 _RESTORES = Pattern(r"_*(<renews>)(_|$)")
 
 
-def _trains_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> bool:
+def _training_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> LoopNode | None:
     seen = False
     for node in shape.own_nodes(scope):
         seen = seen or node is call
         if seen and isinstance(node, (cst.For, cst.While)) and _trains(module, node):
-            return True
-    return False
+            return node
+    return None
 
 
-def _trains(module: Module, loop: cst.For | cst.While) -> bool:
+def _trains(module: Module, loop: LoopNode) -> bool:
     """Whether a loop trains, itself or by a function that it calls."""
     called = (node.func for node in walk(loop.body) if isinstance(node, cst.Call))
     names = (each.value for each in called if isinstance(each, cst.Name))
-    return shape.trains(loop.body) or any(calls_backward(module.facts, name) for name in names)
+    return shape.trains(loop.body) or any(trains_in(module.facts, name) for name in names)
 
 
-def _dropped(module: Module, scope: cst.CSTNode, name: str, call: cst.Call) -> bool:
+def _dropped(scope: cst.CSTNode, name: str, call: cst.Call, training: LoopNode) -> bool:
     """`del checkpoint`, or a rebinding, between the load and the training loop."""
     loaded = False
     for node in shape.own_nodes(scope):
-        if loaded and isinstance(node, (cst.For, cst.While)) and _trains(module, node):
+        if node is training:
             return False
         if isinstance(node, cst.Del) and shape.mentions(node.target, name):
             return True

@@ -8,10 +8,10 @@ import libcst as cst
 
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import Call
+from leakcheck.static.facts.runs import calls_backward
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
-from leakcheck.static.torch_api import framework
 
 
 class MetricNeverReset(Rule):
@@ -81,8 +81,9 @@ def _fed_by_training(module: Module, made: Call) -> Call | None:
     inside = [one for one in module.facts.facts.calls if one.function == function and one.loops > 1]
     ways = (name, f"{name}.update", f"{name}.forward")
     fed = next((one for one in inside if one.spelled in ways and one.arguments), None)
-    trains = any(one.method in framework("backward", "methods") for one in inside)
-    return fed if fed and trains and _is_only_asked(module, function, name) else None
+    return (
+        fed if fed and calls_backward(inside) and _is_only_asked(module, function, name) else None
+    )
 
 
 def _is_only_asked(module: Module, function: int, name: str) -> bool:

@@ -68,7 +68,7 @@ class Lead:
     scalar: bool | None = False  # None: what keeps a graph is no tensor
     evidence: Reason | None = None
     compiled: bool = False  # what torch.compile made keeps it
-    growth: str = ""  # how what holds it grows: by keys, or as one object that is ever larger
+    growth: str = ""  # how what holds it grows, where not as a list: see `advice.by_growth`
     view_keeps_bytes: int = 0  # by each, of which it shows a part; 0 if it is no such view
 
 

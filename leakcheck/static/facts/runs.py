@@ -5,6 +5,8 @@ Only while objects are set up, or again and again?
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import MODULE, Call, FileFacts, FunctionFacts
 from leakcheck.static.facts.passes import is_differentiated
@@ -154,13 +156,18 @@ def _is_for_a_run(file: Linked, facts: FileFacts, call: Call, depth: int) -> boo
 _DEEPEST_MAKER = 3
 
 
-def calls_backward(file: Linked, name: str) -> bool:
-    """Tell whether a function of the file, or one that it imports, does: `train_one_epoch`."""
+def calls_backward(calls: Iterable[Call]) -> bool:
+    """Tell whether one of these calls runs a backward pass."""
+    methods = framework("backward", "methods")
+    return any(call.method in methods for call in calls)
+
+
+def trains_in(file: Linked, name: str) -> bool:
+    """Tell whether a function of the file, or one that it imports, trains: `train_one_epoch`."""
     facts, known_as = file.imported(name) or (file.facts, name)
     functions = enumerate(facts.functions)
     found = (i for i, each in functions if each.name == known_as and not each.owner)
-    backward = framework("backward", "methods")
-    return any(call.method in backward for index in found for call in facts.calls_in(index))
+    return any(calls_backward(facts.calls_in(index)) for index in found)
 
 
 def _trains(member: Member) -> bool:

@@ -276,7 +276,7 @@ class Flow:
         before = dict(self.env)
         self.refine(test, truth)
         yield
-        for path in plain_when(test, truth, self.path):
+        for path in plain_when(test, truth, self.path, self.module.qualified):
             if path in before:
                 self.env[path] = before[path]
             else:
@@ -284,7 +284,7 @@ class Flow:
 
     def refine(self, test: cst.BaseExpression, truth: bool) -> None:
         """Drop the graph of names that the test shows to be no tensor."""
-        for path in plain_when(test, truth, self.path):
+        for path in plain_when(test, truth, self.path, self.module.qualified):
             self.env[path] = EMPTY
 
     @contextmanager
